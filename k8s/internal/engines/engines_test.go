@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"strings"
@@ -31,6 +32,8 @@ type node struct {
 	runs []string // what was run
 	// restart is what happens when systemd restarts containerd.
 	restart func() error
+	// active is the script of systemctl is-active, which succeeds for an engine that runs.
+	active string
 }
 
 func newNode(t *testing.T, files map[string]string) *node {
@@ -92,7 +95,7 @@ func (n *node) run(_ context.Context, program string, args ...string) ([]byte, e
 	case line == "containerd --version":
 		return []byte("containerd github.com/containerd/containerd/v2 2.1.4 x"), nil
 	case strings.HasPrefix(line, "systemctl is-active"):
-		return nil, nil
+		return exec.Command("sh", "-c", n.active).Output()
 	case strings.HasPrefix(line, "systemctl"):
 		n.runs = append(n.runs, line)
 		return nil, n.restart()
@@ -165,6 +168,23 @@ func TestLife(t *testing.T) {
 		t.Errorf("%s is there: %t; restarts: %q", Dir, n.Root.Exists(Dir), n.runs)
 	}
 	n.is(n.TakeBack(ctx), true, "", "")
+}
+
+// TestNotRunning sets up an engine that does not run, and does not start it. Where systemd gives no answer, nothing is
+// changed.
+func TestNotRunning(t *testing.T) {
+	n := newNode(t, map[string]string{"/run/systemd/system/x": ""})
+	files := n.etc()
+	n.active = "echo no bus >&2; exit 1"
+	n.is(n.SetUp(t.Context(), true), false, Failed, "ask systemd whether containerd runs: exit status 1")
+	if d := cmp.Diff(files, n.etc()); d != "" {
+		t.Error(d)
+	}
+	n.active = "exit 3"
+	n.is(n.SetUp(t.Context(), true), true, "", "containerd has the runtime metax")
+	if len(n.runs) > 0 || cmp.Equal(files, n.etc()) {
+		t.Errorf("it ran %q", n.runs)
+	}
 }
 
 // TestByHand has no systemd: somebody restarts the engine.

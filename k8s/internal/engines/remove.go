@@ -39,7 +39,11 @@ func (e Engines) TakeBack(ctx context.Context) report.Report {
 			continue
 		}
 		o := order
-		o.Restart = state.Default == o.Setup.Name && e.runs(ctx, host, engine)
+		if state.Default == o.Setup.Name {
+			if o.Restart, err = e.runs(ctx, host, engine); err != nil {
+				return failed(Failed, "%v", err)
+			}
+		}
 		o.Remove, o.OnlyName = users == 0, users == 0
 		if users > 0 && state.Default != o.Setup.Name {
 			continue

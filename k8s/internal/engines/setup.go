@@ -2,7 +2,9 @@ package engines
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os/exec"
 	"path"
 	"slices"
 	"strings"
@@ -72,7 +74,11 @@ func (e Engines) setUp(ctx context.Context, host setup.Host, order setup.Order, 
 	if err != nil {
 		return failed(Refused, "%v", err)
 	}
-	missing, runs := "", e.runs(ctx, host, engine)
+	missing := ""
+	runs, err := e.runs(ctx, host, engine)
+	if err != nil {
+		return failed(Failed, "%v", err)
+	}
 	if runs {
 		missing = unread(ctx, engine, order)
 	}
@@ -145,23 +151,29 @@ func unread(ctx context.Context, engine setup.Engine, order setup.Order) string 
 	return text
 }
 
-// runs reports whether an engine runs, as far as that is known. One that does not is not started.
-func (e Engines) runs(ctx context.Context, host setup.Host, engine setup.Engine) bool {
+// runs reports whether an engine runs. One that does not is not started.
+func (e Engines) runs(ctx context.Context, host setup.Host, engine setup.Engine) (bool, error) {
 	if !e.systemd() {
 		commands, err := e.commands()
 		return err != nil || engine.Program == "" || slices.ContainsFunc(commands, func(words []string) bool {
 			return path.Base(words[0]) == path.Base(engine.Program)
-		})
+		}), nil
 	}
 	command := strings.Fields(engine.Activate(nil))
 	program := host.Program("systemctl")
 	if len(command) == 0 || program == "" {
-		return true
+		return true, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	_, err := e.Run(ctx, program, "is-active", "--quiet", command[len(command)-1])
-	return err == nil
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && (exit.ExitCode() == 3 || exit.ExitCode() == 4) {
+		return false, nil // systemctl(1): the unit is not active, or does not exist
+	}
+	if err != nil {
+		return false, fmt.Errorf("ask systemd whether %s runs: %w", engine.Name, err)
+	}
+	return true, nil
 }
 
 // systemd reports whether systemd runs on the host.

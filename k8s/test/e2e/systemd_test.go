@@ -1,0 +1,93 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// systemctl runs systemctl, which has to succeed.
+func (n *node) systemctl(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := n.Systemctl(within(t), args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// engineProcess is the process of containerd, as systemd counts.
+func (n *node) engineProcess(t *testing.T) string {
+	t.Helper()
+	return strings.TrimSpace(n.systemctl(t, "show", "--property=MainPID", "--value", "containerd"))
+}
+
+// TestOperatorSystemd sets containerd up without CDI where systemd runs: it is restarted once, while a pod runs, and
+// not again when nothing changes or when everything is taken back. Where it does not start with its new files, they
+// become what they were.
+func TestOperatorSystemd(t *testing.T) {
+	t.Parallel()
+	n := newNode(t, "c500-8")
+	if err := n.RunSystemd(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	before, engine := n.trace(t), n.engineFiles(t)
+	n.runs(t, probePod("stays", 0, "pause"))
+
+	// A unit that ends when containerd has files that it cannot start with.
+	const refuse = "/etc/systemd/system/containerd.service.d/refuse.conf"
+	if err := n.WriteFile(refuse, "[Service]\nExecStartPre=sh -c '! grep -rl metax-runtime /etc/containerd'\n"); err != nil {
+		t.Fatal(err)
+	}
+	n.systemctl(t, "daemon-reload")
+	old := n.engineProcess(t)
+	release := n.beginOperator(t, "--set", "runtime.config.cdiMode=false")
+	wait(t, "the failure", func(context.Context) error {
+		if got := n.object(t).Labels["metax-tech.com/runtime.reason"]; got != "RestartFailed" {
+			return fmt.Errorf("the reason is %q", got)
+		}
+		return nil
+	})
+	n.says(t, "RuntimeReady", "its files are as before, and it was restarted with them; see journalctl -u containerd")
+	if d := cmp.Diff(engine, n.engineFiles(t)); d != "" {
+		t.Errorf("containerd's files before (-) and after the failure (+):\n%s", d)
+	}
+	n.systemctl(t, "is-active", "containerd")
+	if n.engineProcess(t) == old {
+		t.Error("containerd was not restarted")
+	}
+
+	if err := os.Remove(n.Path(refuse)); err != nil {
+		t.Fatal(err)
+	}
+	n.systemctl(t, "daemon-reload")
+	old = n.engineProcess(t)
+	n.must(t, "kubectl", "-n", namespace, "delete", "pod", "-l", "app.kubernetes.io/name=metax-container-runtime")
+	n.condition(t, "RuntimeReady=True Deployed")
+	n.condition(t, "Ready=True Deployed")
+	restarted := n.engineProcess(t)
+	if restarted == old {
+		t.Error("containerd was not restarted")
+	}
+	n.create(t, runtimePod("looks", append([]string{"look"}, n.numbers(t)...)...))
+	n.phase(t, "looks", corev1.PodSucceeded)
+	if seen := n.seen(t, n.report(t, "looks")); len(seen) != 1 {
+		t.Errorf("the pod has the GPUs %d, want one", seen)
+	}
+	n.remove(t, "looks")
+
+	n.must(t, "kubectl", "-n", namespace, "delete", "pod", "-l", "app.kubernetes.io/name=metax-container-runtime")
+	n.condition(t, "RuntimeReady=True Deployed")
+	n.uninstall(t, release)
+	if n.engineProcess(t) != restarted {
+		t.Error("containerd was restarted though nothing had changed")
+	}
+	n.phase(t, "stays", corev1.PodRunning)
+	n.remove(t, "stays")
+	n.isAsBefore(t, before, engine)
+}
