@@ -167,6 +167,27 @@ func TestOperatorDriver(t *testing.T) {
 		n.unload(t)
 		n.driver(t, newDriver)
 	})
+	t.Run("another kernel", func(t *testing.T) {
+		// As after an update of the node's distribution.
+		release := n.Path(cluster.NodeDir + "/proc/sys/kernel/osrelease")
+		before, err := os.ReadFile(release)
+		if err != nil {
+			t.Fatal(err)
+		}
+		boot := func(kernel string) {
+			if err := os.WriteFile(release, []byte(kernel), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		boot("9.9.9-new\n")
+		n.unload(t)
+		n.driverSays(t, "the payload has no module for kernel 9.9.9-new, but for "+strings.TrimSpace(string(before)))
+		n.labels(t, "driver.ready=false", "driver.reason=NoModule")
+		n.condition(t, "DriverReady=False Incomplete")
+		boot(string(before))
+		n.driver(t, newDriver)
+		n.condition(t, "Ready=True Deployed")
+	})
 	n.uninstall(t, release)
 	n.driver(t, newDriver) // pods that run keep their GPUs
 }

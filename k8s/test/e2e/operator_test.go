@@ -162,27 +162,7 @@ func TestOperator(t *testing.T) {
 		n.looked(t, 1)
 		n.condition(t, "Ready=True Deployed")
 	})
-	t.Run("writes nothing but its Lease", func(t *testing.T) {
-		// A Node that changes makes the controller look again.
-		n.must(t, "kubectl", "label", "node", cluster.NodeName, "example.com/look=1")
-		n.useRights(t, false)
-		from := n.audited
-		time.Sleep(10 * time.Second) // some renewals of the Lease
-		n.must(t, "kubectl", "label", "node", cluster.NodeName, "example.com/look-")
-		leases := 0
-		for _, e := range n.events(t, from) {
-			switch verb := e.Verb; {
-			case e.User.Username != "system:serviceaccount:"+namespace+":metax-operator" || slices.Contains([]string{"get", "list", "watch"}, verb):
-			case verb == "update" && e.ObjectRef.Resource == "leases":
-				leases++
-			default:
-				t.Errorf("it writes: %s %s/%s %s", verb, e.ObjectRef.APIGroup, e.ObjectRef.Resource, e.ObjectRef.Name)
-			}
-		}
-		if leases == 0 {
-			t.Error("the audit log shows no renewal of the Lease, so it shows nothing")
-		}
-	})
+	t.Run("writes nothing but its Lease", n.writesOnlyLease)
 	t.Run("switches", func(t *testing.T) {
 		n.patch(t, `{"devicePlugin": {"deploy": false}, "dataExporter": {"deploy": true}}`)
 		n.sets(t, "metax-exporter", "metax-gpu-label")
@@ -244,6 +224,28 @@ func TestOperator(t *testing.T) {
 			t.Errorf("what the cluster and the node had before (-) and have afterwards (+):\n%s", diff)
 		}
 	})
+}
+
+// writesOnlyLease lets the controller look again, and wants it to write nothing to the API server but its Lease.
+func (n *node) writesOnlyLease(t *testing.T) {
+	n.must(t, "kubectl", "label", "node", cluster.NodeName, "example.com/look=1") // a Node that changes
+	n.useRights(t, false)
+	from := n.audited
+	time.Sleep(10 * time.Second) // some renewals of the Lease
+	n.must(t, "kubectl", "label", "node", cluster.NodeName, "example.com/look-")
+	leases := 0
+	for _, e := range n.events(t, from) {
+		switch verb := e.Verb; {
+		case e.User.Username != "system:serviceaccount:"+namespace+":metax-operator" || slices.Contains([]string{"get", "list", "watch"}, verb):
+		case verb == "update" && e.ObjectRef.Resource == "leases":
+			leases++
+		default:
+			t.Errorf("it writes: %s %s/%s %s", verb, e.ObjectRef.APIGroup, e.ObjectRef.Resource, e.ObjectRef.Name)
+		}
+	}
+	if leases == 0 {
+		t.Error("the audit log shows no renewal of the Lease, so it shows nothing")
+	}
 }
 
 // argument waits until the first container of a DaemonSet has an argument.

@@ -65,7 +65,7 @@ func TestVirtualFunctions(t *testing.T) {
 		n.configure(t, "driver-config", "node-vfnums", "nodes:\n  "+cluster.NodeName+": {vfnum: "+number+"}\n")
 	}
 	plugin := n.agent(t, "metax-gpu-device").UID
-	for _, number := range []int{2, 4, 8} {
+	for _, number := range []int{1, 2, 4, 8} {
 		begin := time.Now()
 		set(t, fmt.Sprint(number))
 		n.offers(t, gpuResource, len(n.gpus)*number, vfnum, fmt.Sprint(number))
