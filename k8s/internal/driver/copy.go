@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/metax-ctk/container-toolkit/k8s/internal/imagedir"
 )
 
 // Limits of a payload: of a stranger's image nothing else is known.
@@ -38,17 +40,17 @@ func (c *copier) directory(top, dir, at string, depth int) error {
 	if depth == 0 {
 		return fmt.Errorf("/%s is more than %d directories deep", dir, maxDepth)
 	}
-	entries, err := readDir(c.from, dir)
+	entries, err := imagedir.ReadDir(c.from, dir, c.files+1)
 	if err != nil {
 		return err
+	}
+	if c.files -= len(entries); c.files < 0 {
+		return fmt.Errorf("the image has more than %d files of a driver", maxFiles)
 	}
 	if err := c.to.MkdirAll(at, 0o755); err != nil {
 		return err
 	}
 	for _, entry := range entries {
-		if c.files--; c.files < 0 {
-			return fmt.Errorf("the image has more than %d files of a driver", maxFiles)
-		}
 		name, to := path.Join(dir, entry.Name()), path.Join(at, entry.Name())
 		switch {
 		case entry.IsDir():
@@ -110,9 +112,4 @@ func (c *copier) link(top, name, to string) error {
 		return fmt.Errorf("/%s is a link to %.80q, which is not below /%s", name, target, top)
 	}
 	return c.to.Symlink(target, to)
-}
-
-// readDir returns the entries of a directory of a root, sorted.
-func readDir(root *os.Root, dir string) ([]fs.DirEntry, error) {
-	return fs.ReadDir(root.FS(), dir)
 }

@@ -125,7 +125,7 @@ func pruneHomes(host *hostfs.Root, id string) error {
 		return err
 	}
 	defer opt.Close()
-	entries, err := readDir(opt, ".")
+	entries, err := fs.ReadDir(opt.FS(), ".")
 	if err != nil {
 		return err
 	}

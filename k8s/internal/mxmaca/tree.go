@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/metax-ctk/container-toolkit/internal/discover/maca"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/imagedir"
 )
 
 // maxEntries bounds the files, directories and links of a payload; a real one has some ten thousand.
@@ -28,9 +29,7 @@ type tree struct {
 // size returns the bytes and the number of entries of a tree, which may have files, directories and links alone.
 func (t tree) size(ctx context.Context, limit int64) (bytes, entries int64, err error) {
 	err = t.each(ctx, func(name string, info fs.FileInfo) error {
-		if entries++; entries > maxEntries {
-			return bad("%s of the image has more than %d files", t.path, maxEntries)
-		}
+		entries++
 		switch {
 		case info.Mode().IsRegular():
 			if bytes += info.Size(); bytes > limit {
@@ -45,8 +44,24 @@ func (t tree) size(ctx context.Context, limit int64) (bytes, entries int64, err 
 	return bytes, entries, err
 }
 
+// limited is the file system of a tree that may have this many more entries.
+type limited struct {
+	fs.FS
+	tree tree
+	left int
+}
+
+// ReadDir is that of fs.ReadDirFS.
+func (l *limited) ReadDir(dir string) ([]fs.DirEntry, error) {
+	entries, err := imagedir.ReadDir(l.tree.from, dir, l.left+1)
+	if l.left -= len(entries); err == nil && l.left < 0 {
+		err = bad("%s of the image has more than %d files", l.tree.path, maxEntries)
+	}
+	return entries, err
+}
+
 func (t tree) each(ctx context.Context, do func(name string, info fs.FileInfo) error) error {
-	return fs.WalkDir(t.from.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
+	return fs.WalkDir(&limited{t.from.FS(), t, maxEntries}, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err == nil {
 			err = ctx.Err()
 		}

@@ -226,3 +226,23 @@ func TestCopyKilled(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// TestTooManyFiles stops at a limit of entries in all directories.
+func TestTooManyFiles(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "a/1 x", "a/2 x", "b x")
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	for left, want := range map[int]string{4: "", 3: BadPayload, 1: BadPayload} {
+		got := ""
+		if err := fs.WalkDir(&limited{root.FS(), tree{root, "/opt/maca"}, left}, ".", func(_ string, _ fs.DirEntry, err error) error { return err }); err != nil {
+			got = reasonOf(err)
+		}
+		if got != want {
+			t.Errorf("%d entries: got %q, want %q", left, got, want)
+		}
+	}
+}
