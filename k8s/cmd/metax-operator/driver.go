@@ -77,7 +77,7 @@ func runDriver(c *cli.Context) error {
 	}
 	agent := &driver.Agent{
 		Host: host, Payload: c.String("payload"), Record: c.String("record"), PreferHost: c.Bool("prefer-host"),
-		Loader: loader, Users: users.Look, Log: log,
+		Loader: loader, Users: users.Look, Log: log, Now: time.Now,
 		Report: func(r report.Report) error {
 			r.Pod = c.String("pod-uid")
 			_, err := report.Write(c.String("reports-dir"), report.Driver, r)

@@ -19,6 +19,9 @@ import (
 
 const moduleDir = "/sys/module/metax"
 
+// retry is the first time after which a step that failed is repeated.
+const retry = 5 * time.Second
+
 // Agent keeps the driver of one node as it is wished.
 type Agent struct {
 	Host       *hostfs.Root
@@ -29,9 +32,12 @@ type Agent struct {
 	Users      func(context.Context) Users
 	Report     func(report.Report) error
 	Log        *slog.Logger
+	Now        func() time.Time
 
 	payload *Payload
-	invalid error
+	invalid error // why there is no payload, as long as its content is the same
+	// failed is the last step that failed, by what Decide reports.
+	failed report.Failure[report.Report]
 	// announced is whether it was reported in an earlier look that the driver will be unloaded.
 	announced bool
 	last      report.Report
@@ -40,10 +46,16 @@ type Agent struct {
 // Run looks after each interval, until it is ended, and returns whether the driver is ready then. A look that has begun
 // goes on, so that the end of a pod does not leave a node without a driver.
 func (a *Agent) Run(ctx context.Context, end <-chan struct{}, interval time.Duration) (ready bool) {
-	for {
-		if err := a.say(a.Look(ctx)); err != nil {
+	try := func(r report.Report) {
+		if err := a.say(r); err != nil {
 			a.Log.Error("the report is not written; trying again", "error", err)
 		}
+	}
+	if !a.Host.Exists(moduleDir) {
+		try(report.Report{Mode: gpu.DriverCloud, Reason: Loading, Message: "the driver's payload is being read"})
+	}
+	for {
+		try(a.Look(ctx))
 		select {
 		case <-end:
 			return a.last.Ready
@@ -72,11 +84,20 @@ func (a *Agent) Look(ctx context.Context) report.Report {
 		return report.Report{Reason: Unknown, Message: err.Error()}
 	}
 	step, r := Decide(look)
+	if failed, early := a.failed.Report(r, a.Now()); early {
+		return failed
+	}
 	announced := a.announced
 	a.announced = step == Replace
+	decided := r
 	switch {
 	case step == Stay && r.Ready && r.Reason == "":
 		return a.settle(look, r)
+	case r.Reason == Host && !look.same(): // the payload's files fit a driver that is the same
+		if err := restoreHome(a.Host); err != nil {
+			r.Message += fmt.Sprintf("; its files stay in /opt/%s: %v", hostHome, err)
+		}
+		return r
 	case step == Stay:
 		return r
 	case step == Replace:
@@ -87,7 +108,7 @@ func (a *Agent) Look(ctx context.Context) report.Report {
 			if !look.own() {
 				r.Mode = gpu.DriverNative
 			}
-			return r
+			return a.fail(decided, r)
 		}
 		blocked, is := a.Users(ctx).Blocked(r)
 		if is || !announced {
@@ -109,7 +130,8 @@ func (a *Agent) Look(ctx context.Context) report.Report {
 func (a *Agent) load(ctx context.Context, look Look) report.Report {
 	m, _ := look.Payload.module(look.Kernel)
 	look.Loaded, look.Version, look.Srcversion = false, "", ""
-	_, r := Decide(look)
+	_, decided := Decide(look)
+	r := decided
 	if err := a.say(r); err != nil { // so that nobody takes the driver for the host's
 		r.Reason, r.Message = FilesFailed, err.Error()
 		return r
@@ -121,13 +143,13 @@ func (a *Agent) load(ctx context.Context, look Look) report.Report {
 	}
 	if err != nil {
 		r.Reason, r.Message = FilesFailed, err.Error()
-		return r
+		return a.fail(decided, r)
 	}
 	err = a.Loader.Load(ctx, a.Payload, m)
 	if err != nil && !errors.Is(err, unix.EEXIST) {
 		reason, next := loadTrouble(err)
 		r.Reason, r.Message = reason, fmt.Sprintf("driver %s of the payload is not loaded: %v; %s", name(m.Version), err, next)
-		return r
+		return a.fail(decided, r)
 	}
 	a.Log.Info("loaded", "version", m.Version, "payload", look.Payload.ID)
 	now, err := a.see()
@@ -141,10 +163,16 @@ func (a *Agent) load(ctx context.Context, look Look) report.Report {
 	return r
 }
 
+// fail records that a step failed for which Decide reported decided, and returns what to report now.
+func (a *Agent) fail(decided, r report.Report) report.Report {
+	a.failed.Add(decided, r, a.Now(), retry)
+	return r
+}
+
 // settle looks after the files of a loaded driver of the payload.
 func (a *Agent) settle(look Look, r report.Report) report.Report {
 	if err := installHome(a.Host, a.Payload, look.Payload.ID); err != nil {
-		r.Ready, r.Reason, r.Message = false, FilesFailed, err.Error()
+		return a.fail(r, report.Report{Mode: r.Mode, Reason: FilesFailed, Message: err.Error(), Version: r.Version})
 	} else if err := pruneHomes(a.Host, look.Payload.ID); err != nil { // the loaded driver does not need this
 		r.Reason, r.Message = FilesFailed, err.Error()
 	}
@@ -153,14 +181,17 @@ func (a *Agent) settle(look Look, r report.Report) report.Report {
 
 // see reads the host.
 func (a *Agent) see() (Look, error) {
-	if a.payload == nil && a.invalid == nil {
-		if p, err := Read(a.Payload); err == nil {
+	invalid := a.invalid
+	if a.payload == nil && invalid == nil {
+		var p Payload
+		var failed unix.Errno
+		if p, invalid = Read(a.Payload); invalid == nil {
 			a.payload = &p
-		} else {
-			a.invalid = err
+		} else if !errors.As(invalid, &failed) { // what the kernel refuses can work in the next look
+			a.invalid = invalid
 		}
 	}
-	look := Look{PreferHost: a.PreferHost, Invalid: a.invalid, Loaded: a.Host.Exists(moduleDir)}
+	look := Look{PreferHost: a.PreferHost, Invalid: invalid, Loaded: a.Host.Exists(moduleDir)}
 	if a.payload != nil {
 		look.Payload = *a.payload
 	}

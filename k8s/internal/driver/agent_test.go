@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -30,6 +31,8 @@ type scene struct {
 	reports []report.Report
 	die     func(point string) bool
 	unloads int
+	loads   int
+	now     time.Time
 }
 
 // killed ends an agent.
@@ -53,6 +56,7 @@ func newScene(t *testing.T, version string) *scene {
 
 func (s *scene) Load(ctx context.Context, payload string, m Module) error {
 	s.at("before load")
+	s.loads++
 	if s.refuse != nil {
 		return os.NewSyscallError("finit_module", s.refuse)
 	}
@@ -82,7 +86,7 @@ func (s *scene) agent() *Agent {
 			s.at("after report " + r.Reason)
 			return nil
 		},
-		Log: slog.New(slog.DiscardHandler),
+		Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return s.now },
 	}
 }
 
@@ -198,6 +202,23 @@ func TestHost(t *testing.T) {
 	if !s.host.Exists("/opt/mxdriver.host/bin/own") {
 		t.Error("the host's own files are gone")
 	}
+
+	// A boot: the host's driver is loaded again, and preferred. Its files come back, also after a kill.
+	must(t, os.Remove(s.record))
+	if r := s.looks(s.agent(), 1); said(r) != "native ready Host" || s.host.Exists("/opt/mxdriver/bin/own") { // the payload's files fit it
+		t.Errorf("the payload's driver without a record: %+v", r)
+	}
+	must(t, Simulation{s.host}.Unload())
+	must(t, Simulation{s.host}.Load(t.Context(), "", Module{Version: "3.4.4"}))
+	s.prefer = true
+	for _, what := range []string{"", "killed after the link was removed", "again"} {
+		if r := s.looks(s.agent(), 1); said(r) != "native ready Host" || strings.Contains(r.Message, "stay") || !s.host.Exists("/opt/mxdriver/bin/own") {
+			t.Errorf("%s: %+v", what, r)
+		}
+		if what == "" {
+			must(t, os.Rename(s.host.Join("/opt/mxdriver"), s.host.Join("/opt/mxdriver.host")))
+		}
+	}
 }
 
 // TestKill kills the agent once at each point of an upgrade. Another one then ends it.
@@ -264,7 +285,7 @@ func TestHalfWritten(t *testing.T) {
 	}
 }
 
-// TestRefused has what the kernel says to a module, and that it is tried again.
+// TestRefused has what the kernel says to a module, and that it is tried again after a time.
 func TestRefused(t *testing.T) {
 	s := newScene(t, "4.0.0")
 	a := s.agent()
@@ -272,11 +293,19 @@ func TestRefused(t *testing.T) {
 		unix.EKEYREJECTED: "cloud SignatureRefused", unix.ENOEXEC: "cloud LoadFailed", errors.New("no memory"): "cloud LoadFailed",
 	} {
 		s.refuse = err
+		s.now = s.now.Add(report.Patience)
 		if r := s.looks(a, 2); said(r) != want || !strings.Contains(r.Message, "driver 4.0.0 of the payload is not loaded: finit_module: "+err.Error()) {
 			t.Errorf("%v: %+v", err, r)
 		}
 	}
+	if s.loads != 3 {
+		t.Errorf("the module was loaded %d times in 6 looks, want 3", s.loads)
+	}
 	s.refuse = nil
+	if r := s.looks(a, 1); said(r) == "cloud ready" {
+		t.Errorf("tried again at once: %+v", r)
+	}
+	s.now = s.now.Add(report.Patience)
 	if r := s.looks(a, 1); said(r) != "cloud ready" {
 		t.Errorf("%+v", r)
 	}
@@ -306,6 +335,32 @@ func TestFilesBeforeUnload(t *testing.T) {
 		t.Errorf("files that cannot be written: %+v, %d unloads", r, s.unloads)
 	}
 	s.check("4.0.0")
+}
+
+// TestUnreadPayload reads a payload again that could not be read, and reports before it reads one.
+func TestUnreadPayload(t *testing.T) {
+	s := newScene(t, "4.0.0")
+	payload := s.payload
+	s.payload = filepath.Join(t.TempDir(), "none")
+	a := s.agent()
+	if r := s.looks(a, 1); said(r) != "cloud BadPayload" {
+		t.Errorf("%+v", r)
+	}
+	a.Payload = payload
+	end := make(chan struct{})
+	close(end)
+	s.reports = nil
+	if !a.Run(t.Context(), end, time.Hour) {
+		t.Errorf("%+v", s.reports)
+	}
+	if first := s.reports[0]; said(first) != "cloud Loading" || !strings.Contains(first.Message, "is being read") {
+		t.Errorf("the first report: %+v", first)
+	}
+	s.reports = nil
+	s.agent().Run(t.Context(), end, time.Hour)
+	if len(s.reports) != 1 {
+		t.Errorf("of a driver that is loaded: %+v", s.reports)
+	}
 }
 
 func TestOldFilesStay(t *testing.T) {

@@ -52,7 +52,6 @@ const (
 func Decide(l Look) (Step, report.Report) {
 	module, bad := l.module()
 	r := report.Report{Mode: gpu.DriverCloud, Reason: bad.Reason, Message: bad.Message, Version: l.Version}
-	same := bad.Reason == "" && l.Srcversion != "" && l.Srcversion == module.Srcversion && l.Version == module.Version
 	switch {
 	case !l.Loaded && bad.Reason != "":
 		return Stay, r
@@ -62,7 +61,7 @@ func Decide(l Look) (Step, report.Report) {
 	case l.own() && bad.Reason == "" && l.Record.Payload == l.Payload.ID:
 		r.Ready = true
 		return Stay, r
-	case !l.own() && (l.PreferHost || same):
+	case !l.own() && (l.PreferHost || l.same()):
 		return Stay, report.Report{Ready: true, Mode: gpu.DriverNative, Version: l.Version, Reason: Host, Message: "driver " + name(l.Version) + " of the host is used"}
 	case bad.Reason != "":
 		r.Ready, r.Message = true, bad.Message+"; driver "+name(l.Version)+" stays"
@@ -82,6 +81,12 @@ func (l Look) own() bool {
 	return l.Loaded && r.Payload != "" && r.Boot == l.Boot &&
 		(l.Version == "" || r.Version == "" || l.Version == r.Version) &&
 		(l.Srcversion == "" || r.Srcversion == "" || l.Srcversion == r.Srcversion)
+}
+
+// same reports whether the loaded driver is that of the payload, whoever loaded it.
+func (l Look) same() bool {
+	m, bad := l.module()
+	return bad.Reason == "" && l.Srcversion != "" && l.Srcversion == m.Srcversion && l.Version == m.Version
 }
 
 // module returns the payload's module for the kernel, or a report on why there is none.

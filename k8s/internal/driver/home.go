@@ -118,6 +118,29 @@ func link(opt *os.Root, name string) error {
 	return opt.Rename(next, homeLink)
 }
 
+// restoreHome puts the host's own directory back, in place of a link to that of a payload.
+func restoreHome(host *hostfs.Root) error {
+	opt, err := openOpt(host)
+	if err != nil {
+		return err
+	}
+	defer opt.Close()
+	if _, err := opt.Lstat(hostHome); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	target, err := opt.Readlink(homeLink)
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // removed before a kill
+	case err != nil || !ownHome.MatchString(target):
+		return nil // the host's
+	default:
+		if err := opt.Remove(homeLink); err != nil {
+			return err
+		}
+	}
+	return opt.Rename(hostHome, homeLink)
+}
+
 // pruneHomes removes the user-space parts of other payloads.
 func pruneHomes(host *hostfs.Root, id string) error {
 	opt, err := openOpt(host)

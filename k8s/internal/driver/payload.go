@@ -80,6 +80,11 @@ func Read(dir string) (Payload, error) {
 		return Payload{}, fmt.Errorf("read the payload: %w", err)
 	}
 	defer root.Close()
+	if _, err := root.Stat(homeDir + "/bin/mx-smi"); errors.Is(err, fs.ErrNotExist) {
+		return Payload{}, fmt.Errorf("the payload has no /%s/bin/mx-smi", homeDir)
+	} else if err != nil {
+		return Payload{}, fmt.Errorf("read the payload: %w", err)
+	}
 	var p Payload
 	sum := sha256.New()
 	err = fs.WalkDir(root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
@@ -108,9 +113,6 @@ func Read(dir string) (Payload, error) {
 	})
 	if err != nil {
 		return Payload{}, fmt.Errorf("read the payload: %w", err)
-	}
-	if _, err := root.Stat(homeDir + "/bin/mx-smi"); err != nil {
-		return Payload{}, fmt.Errorf("the payload has no /%s/bin/mx-smi", homeDir)
 	}
 	if len(p.Modules) == 0 {
 		return Payload{}, fmt.Errorf("the payload has no %s below /%s", moduleFile, modulesDir)

@@ -38,13 +38,8 @@ type VFs struct {
 	Record Record
 	Now    func() time.Time
 
-	failed  protocol.VFWish // what failed last
-	because report.Report
-	again   time.Time // when it is tried again
+	failed report.Failure[protocol.VFWish]
 }
-
-// patience is how long a change that failed is not tried again: each attempt takes the GPUs away for a moment.
-const patience = 5 * time.Minute
 
 // Step makes each GPU of the node have the wished number of virtual functions: all GPUs, or none. ok is false if
 // there is nothing to report: nothing is wished of this node, and nothing was changed before.
@@ -68,8 +63,9 @@ func (v *VFs) Step(ctx context.Context, wish protocol.VFWish) (r report.Report, 
 		return v.leave(ctx, wish, m, cards), true
 	case isSplit(cards, wish.Count) == "":
 		return v.done(wish, m, cards)
-	case wish == v.failed && v.Now().Before(v.again):
-		return v.because, true
+	}
+	if failed, early := v.failed.Report(wish, v.Now()); early {
+		return failed, true
 	}
 	if r := v.check(ctx, wish, cards); r.Reason != "" {
 		return r, true
@@ -197,9 +193,9 @@ func (v *VFs) change(wish protocol.VFWish, m made, cards []card) (report.Report,
 	} else if err := v.Record.write(made{Ours: owned}); err != nil {
 		message += ". " + err.Error()
 	}
-	v.failed, v.again = wish, v.Now().Add(patience)
-	v.because = report.Report{Reason: ChangeFailed, Message: message + fmt.Sprintf(". It is tried again after %s, or when the ConfigMap changes", patience)}
-	return v.because, true
+	failed := report.Report{Reason: ChangeFailed, Message: message + fmt.Sprintf(". It is tried again after %s, or when the ConfigMap changes", report.Patience)}
+	v.failed.Add(wish, failed, v.Now(), report.Patience) // never sooner: each attempt takes the GPUs away for a moment
+	return failed, true
 }
 
 // split gives all GPUs a number of virtual functions, until one fails.

@@ -19,6 +19,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
 )
 
 // host is a simulated node with some GPUs.
@@ -241,7 +242,7 @@ func TestVFsTriedAgain(t *testing.T) {
 	for _, test := range []struct {
 		later time.Duration
 		want  string
-	}{{0, "0 0"}, {patience - time.Second, "0 0"}, {time.Second, "4 4"}} {
+	}{{0, "0 0"}, {report.Patience - time.Second, "0 0"}, {time.Second, "4 4"}} {
 		now = now.Add(test.later)
 		v.Step(t.Context(), number(4))
 		if got := counts(t, root); got != test.want {
