@@ -24,8 +24,22 @@ type Agent struct {
 	Log   *slog.Logger
 }
 
-// Prepare empties the directory of the copies and says that the images are being waited for.
+// Prepare empties the directory of the copies and reports that the images are being waited for, or why they cannot
+// be copied.
 func Prepare(opt, reports string, images []string) error {
+	r := report.Report{
+		Reason: Pulling, Message: "images with MXMACA are being pulled and copied: " + strings.Join(images, ", ") + "; kubectl describe the pod of metax-maca on this node says how far it is",
+	}
+	failed := emptyStaging(opt)
+	if failed != nil {
+		failed = fmt.Errorf("make room for copies of MXMACA in %s: %w", parent, failed)
+		r.Reason, r.Message = reasonOf(failed), failed.Error()
+	}
+	_, err := report.Write(reports, report.MACA, r)
+	return errors.Join(failed, err)
+}
+
+func emptyStaging(opt string) error {
 	root, err := os.OpenRoot(opt)
 	if err != nil {
 		return err
@@ -34,13 +48,7 @@ func Prepare(opt, reports string, images []string) error {
 	if err := root.RemoveAll(stagingDir); err != nil {
 		return err
 	}
-	if err := root.MkdirAll(stagingDir, 0o755); err != nil {
-		return err
-	}
-	_, err = report.Write(reports, report.MACA, report.Report{
-		Reason: Pulling, Message: "images with MXMACA are being pulled and copied: " + strings.Join(images, ", ") + "; kubectl describe the pod of metax-maca on this node says how far it is",
-	})
-	return err
+	return root.MkdirAll(stagingDir, 0o755)
 }
 
 // Run looks again and again, until the context ends. Then nothing is known of MXMACA any more.
@@ -89,7 +97,7 @@ func (a Agent) settle(ctx context.Context) (version string, err error) {
 	if err != nil {
 		return "", err
 	}
-	errs := []error{s.empty()}
+	errs := []error{a.empty(s)} // after a kill
 	wished := map[string]bool{}
 	for i, payload := range staged {
 		err := a.install(s, payload)
@@ -109,7 +117,7 @@ func (a Agent) settle(ctx context.Context) (version string, err error) {
 			errs, version = append(errs, err), ""
 		}
 	}
-	errs = append(errs, a.clean(s, wished), a.specs(ctx))
+	errs = append(errs, a.clean(ctx, s, wished), a.specs(ctx))
 	return version, errors.Join(errs...)
 }
 
@@ -137,7 +145,7 @@ func (a Agent) specs(ctx context.Context) error {
 }
 
 // clean removes the versions that the policy does not keep.
-func (a Agent) clean(s store, wished map[string]bool) error {
+func (a Agent) clean(ctx context.Context, s store, wished map[string]bool) error {
 	all, err := s.versions()
 	if err != nil || a.Policy.Order == Never || len(all) <= a.Policy.Threshold {
 		return err
@@ -151,10 +159,34 @@ func (a Agent) clean(s store, wished map[string]bool) error {
 		versions = append(versions, Version{i.version, i.at, wished[i.version] || used[i.version] || s.leads(i.version)})
 	}
 	for _, name := range a.Policy.Expired(versions) {
-		if err := s.remove(name); err != nil {
+		if err := s.discard(name); err != nil {
 			return err
 		}
-		a.Log.Info("removed a version of MXMACA that nobody uses", "version", name)
 	}
-	return nil
+	if err := a.specs(ctx); err != nil { // from now on no container gets them
+		return err
+	}
+	return a.empty(s)
+}
+
+// empty removes the versions that were discarded, and puts back those that a container got meanwhile.
+func (a Agent) empty(s store) error {
+	discarded, err := s.discarded()
+	if err != nil {
+		return err
+	}
+	if len(discarded) > 0 {
+		used, err := uses(a.Proc)
+		if err != nil {
+			return err
+		}
+		for _, version := range discarded {
+			if !used[version] {
+				a.Log.Info("removing a version of MXMACA that nobody uses", "version", version)
+			} else if err := s.putBack(version); err != nil {
+				return err
+			}
+		}
+	}
+	return s.empty()
 }

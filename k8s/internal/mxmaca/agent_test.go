@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"github.com/metax-ctk/container-toolkit/internal/discover/maca"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
@@ -164,7 +165,7 @@ func TestClean(t *testing.T) {
 		t.Errorf("%q", seen)
 	}
 	for _, line := range files(t, h.opt+"/"+Dir) {
-		if strings.Contains(line, "3.8") || strings.Contains(line, "3.9") || strings.Contains(line, "trash") {
+		if strings.Contains(line, "3.8") || strings.Contains(line, "3.9") || strings.Contains(line, "trash") || strings.Contains(line, "removed") {
 			t.Errorf("%s is still there", line)
 		}
 	}
@@ -178,11 +179,68 @@ func TestClean(t *testing.T) {
 	}
 }
 
+// TestUsedMeanwhile has a container that gets a version while it is being removed: it stays, also after a kill.
+func TestUsedMeanwhile(t *testing.T) {
+	h := newHost(t)
+	for _, version := range []string{"3.8", "3.9"} {
+		h.prepare(t, "maca:0")
+		h.image(t, "0", big, image(version)...)
+		h.look(t, never)
+	}
+	a := Agent{Opt: h.opt, Proc: h.proc, Policy: Policy{Order: ByVersion, Threshold: 1}, Log: slog.New(slog.DiscardHandler), Specs: func(context.Context) ([]refresh.Written, error) {
+		if _, err := os.Lstat(h.opt + "/maca-3.8"); err != nil {
+			write(t, h.proc, "17/mountinfo 36 35 98:0 /opt/"+trashDir+"/maca-3.8 /opt/maca ro,nosuid - ext4 /dev/sda ro\n")
+		}
+		return nil, nil
+	}}
+	before := files(t, h.opt)
+	if r := a.look(t.Context()); !r.Ready {
+		t.Errorf("%+v", r)
+	}
+	if d := cmp.Diff(before, files(t, h.opt)); d != "" {
+		t.Error(d)
+	}
+	root, err := os.OpenRoot(h.opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	if err := (store{root}).discard("3.8"); err != nil {
+		t.Fatal(err)
+	}
+	h.look(t, never)
+	if d := cmp.Diff(before, files(t, h.opt)); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestPrepareFails reports why there is no room for copies, and fails.
+func TestPrepareFails(t *testing.T) {
+	for options, want := range map[string]string{"nr_inodes=1": NoSpace, "size=4k": Failed} {
+		h := newHost(t)
+		flags := uintptr(0)
+		if want == Failed {
+			flags = unix.MS_RDONLY
+		}
+		if err := unix.Mount("none", h.opt, "tmpfs", flags, options); err != nil {
+			t.Fatal(err)
+		}
+		err := Prepare(h.opt, h.reports, []string{"maca:0"})
+		if err := unix.Unmount(h.opt, 0); err != nil {
+			t.Fatal(err)
+		}
+		text, _ := os.ReadFile(h.reports + "/maca.json")
+		if err == nil || !strings.Contains(string(text), `"`+want+`"`) || !strings.Contains(string(text), "make room for copies of MXMACA in /opt") {
+			t.Errorf("%s: %v: %s", options, err, text)
+		}
+	}
+}
+
 // TestKilled leaves what a killed agent left: what was moved away is removed, and a record of nothing.
 func TestKilled(t *testing.T) {
 	h := newHost(t)
 	h.prepare(t, "maca:0")
-	write(t, h.opt, Dir+"/trash/3.1/lib/a x", Dir+"/maca-3.1.json {}", Dir+"/link -> /opt/maca-3.1")
+	write(t, h.opt, Dir+"/trash/maca-3.1/lib/a x", Dir+"/removed/maca-3.1/lib/b x", Dir+"/maca-3.1.json {}", Dir+"/link -> /opt/maca-3.1")
 	h.image(t, "0", big, image("3.8")...)
 	if r, _ := h.look(t, never); !r.Ready {
 		t.Errorf("%+v", r)

@@ -22,7 +22,8 @@ import (
 const (
 	Dir        = ".metax-maca"
 	stagingDir = Dir + "/staging"
-	trashDir   = Dir + "/trash"
+	trashDir   = Dir + "/trash"   // versions that are removed unless a container has got them
+	removedDir = Dir + "/removed" // what is left of versions that are being removed
 )
 
 // store is /opt of the host.
@@ -184,20 +185,44 @@ func (s store) foreign(at string) (bool, error) {
 	return true, err
 }
 
-// remove takes a version away, at once for everybody who looks for it.
-func (s store) remove(version string) error {
+// discard takes a version away, at once for everybody who looks for it. In the trash it has the name by which its uses
+// are found.
+func (s store) discard(version string) error {
 	if err := s.root.MkdirAll(trashDir, 0o700); err != nil {
 		return err
 	}
-	if err := s.root.Rename(prefix+version, path.Join(trashDir, version)); err != nil {
+	if err := s.root.Rename(prefix+version, path.Join(trashDir, prefix+version)); err != nil {
 		return fmt.Errorf("remove the version %s: %w", version, err)
 	}
-	return s.empty()
+	return nil
 }
 
-// empty removes what was taken away, also before a kill, and records of nothing.
+// discarded are the versions in the trash.
+func (s store) discarded() (versions []string, err error) {
+	all, err := fs.Glob(s.root.FS(), path.Join(trashDir, prefix+"*"))
+	for _, at := range all {
+		versions = append(versions, strings.TrimPrefix(path.Base(at), prefix))
+	}
+	return versions, err
+}
+
+// putBack undoes discard, unless the version was installed again.
+func (s store) putBack(version string) error {
+	if _, err := s.root.Lstat(prefix + version); err == nil {
+		return nil
+	}
+	if err := s.root.Rename(path.Join(trashDir, prefix+version), prefix+version); err != nil {
+		return fmt.Errorf("put the version %s back: %w", version, err)
+	}
+	return nil
+}
+
+// empty removes what is in the trash, and records of nothing. After a kill, half a version is not in the trash.
 func (s store) empty() error {
-	errs := []error{s.root.RemoveAll(trashDir)}
+	errs := []error{s.root.RemoveAll(removedDir)}
+	if err := s.root.Rename(trashDir, removedDir); !errors.Is(err, fs.ErrNotExist) {
+		errs = append(errs, err, s.root.RemoveAll(removedDir))
+	}
 	records, err := fs.Glob(s.root.FS(), Dir+"/"+prefix+"*.json")
 	errs = append(errs, err)
 	for _, record := range records {
