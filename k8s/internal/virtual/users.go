@@ -26,7 +26,8 @@ import (
 const ignored = "mx-smi,mx-exporter,metax-mxsml,metax-gpu-device,metax-exporter"
 
 // UsersOf returns the Users of the host below root: pods, by the kubelet behind a socket, leases and processes, as the
-// node tool sees them, and virtual machines.
+// node tool sees them, and virtual machines. No socket of an engine is mounted: a container of Docker without a lease
+// is seen by its processes, while they have a GPU open.
 func UsersOf(root, socket string) Users {
 	kubelet := podresources.New(socket)
 	return func(ctx context.Context, gpus []gpu.BDF) ([]string, error) {
