@@ -63,6 +63,23 @@ func TestCleanupWaits(t *testing.T) {
 // withDriver are values with which the operator upgrades drivers.
 const withDriver = "driver: {deployPolicy: PreferHost, payload: {version: '1'}}"
 
+// TestOperatorTags names payloads that are not pinned, in the notes.
+func TestOperatorTags(t *testing.T) {
+	digest := "sha256:" + strings.Repeat("0", 64)
+	for values, want := range map[string]string{
+		withDriver:                          "driver.payload.version is a tag",
+		"driver: {payload: {version: '1'}}": "",
+		"driver: {deployPolicy: PreferHost, payload: {version: '" + digest + "'}}":         "",
+		"maca: {payload: {images: ['maca@" + digest + "', 'r.example:5000/maca-c500:3']}}": "maca.payload.images: r.example:5000/maca-c500:3 is a tag",
+		"maca: {payload: {images: ['maca@" + digest + "']}}":                               "",
+	} {
+		notes := renderOperator(t, values).Info.Notes
+		if got := strings.Count(notes, " is a tag"); got != min(len(want), 1) || !strings.Contains(notes, want) {
+			t.Errorf("%s:\n%s", values, notes)
+		}
+	}
+}
+
 // below is the line of values.yaml after which the values of metax-gpu-extensions are.
 const below = "# Everything below is as in the chart metax-gpu-extensions.\n"
 
