@@ -33,18 +33,18 @@ func (e *Extender) Weigh(w protocol.Weights) { e.weights.Store(&w) }
 // sends slowly keeps nobody from asking.
 const (
 	maxQuestions = 16 // are answered at a time
-	maxHeld      = 4  // times MaxBody is held in memory
+	maxBuffered      = 4  // times MaxBody is buffered
 )
 
 // Handler answers POST /filter and /prioritize.
 func (e *Extender) Handler() http.Handler {
 	mux := http.NewServeMux()
 	room := make(chan struct{}, maxQuestions)
-	var held atomic.Int64
+	var buffered atomic.Int64
 	for verb, answer := range map[string]func(protocol.ExtenderArgs, aware.Request) any{"filter": e.filter, "prioritize": e.prioritize} {
 		mux.HandleFunc("POST /"+verb, func(w http.ResponseWriter, r *http.Request) {
 			began := time.Now()
-			body := &counted{Reader: http.MaxBytesReader(w, r.Body, e.MaxBody), all: &held, limit: maxHeld * e.MaxBody}
+			body := &counted{Reader: http.MaxBytesReader(w, r.Body, e.MaxBody), all: &buffered, limit: maxBuffered * e.MaxBody}
 			defer body.forget()
 			text, code, err := readAll(body)
 			if err != nil {
@@ -99,7 +99,7 @@ func readAll(body io.Reader) (text []byte, code int, err error) {
 	return text, http.StatusBadRequest, err
 }
 
-// counted reads one question, and fails while the questions that are held have more bytes than the limit.
+// counted reads one question, and fails while the questions that are buffered have more bytes than the limit.
 type counted struct {
 	io.Reader
 	all         *atomic.Int64 // bytes of all questions

@@ -156,8 +156,8 @@ func TestHandlerSlow(t *testing.T) {
 	if code, got := ask(h, "filter", body); code != http.StatusOK {
 		t.Errorf("beside clients that send slowly: %d %s", code, got)
 	}
-	for range maxHeld {
-		ends = append(ends, begin(strings.Repeat(" ", int(e.MaxBody)-len(body)/maxHeld/2)))
+	for range maxBuffered {
+		ends = append(ends, begin(strings.Repeat(" ", int(e.MaxBody)-len(body)/maxBuffered/2)))
 	}
 	if code, got := ask(h, "filter", body); code != http.StatusServiceUnavailable || got != errBusy.Error() {
 		t.Errorf("with full memory: %d %s", code, got)
