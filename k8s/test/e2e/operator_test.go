@@ -230,7 +230,7 @@ func TestOperator(t *testing.T) {
 func (n *node) writesOnlyLease(t *testing.T) {
 	n.must(t, "kubectl", "label", "node", cluster.NodeName, "example.com/look=1") // a Node that changes
 	n.useRights(t, false)
-	from := n.audited
+	from, before := n.audited, n.status(t)
 	time.Sleep(10 * time.Second) // some renewals of the Lease
 	n.must(t, "kubectl", "label", "node", cluster.NodeName, "example.com/look-")
 	leases := 0
@@ -240,12 +240,22 @@ func (n *node) writesOnlyLease(t *testing.T) {
 		case verb == "update" && e.ObjectRef.Resource == "leases":
 			leases++
 		default:
-			t.Errorf("it writes: %s %s/%s %s", verb, e.ObjectRef.APIGroup, e.ObjectRef.Resource, e.ObjectRef.Name)
+			t.Errorf("it writes: %s %s/%s %s; the status before (-) and now (+):\n%s", verb, e.ObjectRef.APIGroup, e.ObjectRef.Resource, e.ObjectRef.Name, cmp.Diff(before, n.status(t)))
 		}
 	}
 	if leases == 0 {
 		t.Error("the audit log shows no renewal of the Lease, so it shows nothing")
 	}
+}
+
+// status is that of the ClusterOperator.
+func (n *node) status(t *testing.T) (status map[string]any) {
+	t.Helper()
+	text := n.must(t, "kubectl", "get", "clusteroperators", "cluster-operator", "-o", "jsonpath={.status}")
+	if err := json.Unmarshal([]byte(text), &status); err != nil {
+		t.Fatalf("read %s: %v", text, err)
+	}
+	return status
 }
 
 // argument waits until the first container of a DaemonSet has an argument.

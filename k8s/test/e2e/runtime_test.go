@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -40,10 +39,7 @@ func (n *node) restartEngine(t *testing.T) {
 		}
 		return nil
 	})
-	text := n.must(t, "kubectl", "get", "clusteroperators", "cluster-operator", "-o", `jsonpath={.status.conditions[?(@.type=="RuntimeReady")].message}`)
-	if !strings.Contains(text, "systemctl restart containerd") {
-		t.Errorf("RuntimeReady says %q", text)
-	}
+	n.says(t, "RuntimeReady", "systemctl restart containerd")
 	daemon := n.Daemon("containerd")
 	if err := daemon.Stop(); err != nil {
 		t.Fatal(err)

@@ -71,6 +71,7 @@ func TestVirtualFunctions(t *testing.T) {
 		n.offers(t, gpuResource, len(n.gpus)*number, vfnum, fmt.Sprint(number))
 		t.Logf("%d virtual functions: after %s", number, time.Since(begin).Round(time.Second))
 		n.condition(t, "VirtualFunctionsReady=True Deployed")
+		n.condition(t, "Ready=True Deployed")
 	}
 	if now := n.agent(t, "metax-gpu-device").UID; now != plugin {
 		t.Error("the plugin's pod is another one")
