@@ -29,7 +29,7 @@ func (n *node) engineProcess(t *testing.T) string {
 
 // TestOperatorSystemd sets containerd up without CDI where systemd runs: it is restarted once, while a pod runs, and
 // not again when nothing changes or when everything is taken back. Where it does not start with its new files, they
-// become what they were.
+// become what they were. Then it is set up with metax as the default runtime, and taken back.
 func TestOperatorSystemd(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "c500-8")
@@ -90,4 +90,25 @@ func TestOperatorSystemd(t *testing.T) {
 	n.phase(t, "stays", corev1.PodRunning)
 	n.remove(t, "stays")
 	n.isAsBefore(t, before, engine)
+
+	// As the default runtime, it needs a second restart when it is taken back. The pods that do so were started by it,
+	// so it stays as a runtime that containers can name.
+	isDefault := func() bool {
+		for _, text := range n.engineFiles(t) {
+			if strings.Contains(text, `default_runtime_name = "metax"`) || strings.Contains(text, "default_runtime_name = 'metax'") {
+				return true
+			}
+		}
+		return false
+	}
+	release = n.installOperator(t, "--set", "runtime.config.cdiMode=false", "--set", "runtime.config.setAsDefault=true")
+	n.condition(t, "RuntimeReady=True Deployed")
+	restarted = n.engineProcess(t)
+	if !isDefault() {
+		t.Error("metax is not the default runtime")
+	}
+	n.uninstall(t, release)
+	if isDefault() || n.engineProcess(t) == restarted {
+		t.Error("metax is still the default runtime of the containerd that runs")
+	}
 }

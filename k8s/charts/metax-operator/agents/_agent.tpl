@@ -1,9 +1,10 @@
 {{/*
 agent (dict "context" . "name" NAME "command" COMMAND "values" VALUES "args" LIST "mounts" LIST "volumes" LIST
-"updateStrategy" DICT "initContainers" LIST "turn" LIST "nodeName" BOOL "podUID" BOOL "hostPID" BOOL): the DaemonSet of
-an agent, a command of metax-operator on the nodes with a GPU. It is root on its host and has no token: what it says
-goes by a file to metax-gpu-label. The controller renders the files of this directory; Helm does not. With turn, the
-agent first runs once with these arguments more, and its pod is not ready before that has ended.
+"updateStrategy" DICT "securityContext" DICT "initContainers" LIST "turn" LIST "nodeName" BOOL "podUID" BOOL
+"hostPID" BOOL): the DaemonSet of an agent, a command of metax-operator on the nodes with a GPU. It is root on its host,
+unless there is a securityContext, and has no token: what it says goes by a file to metax-gpu-label. The controller
+renders the files of this directory; Helm does not. With turn, the agent first runs once with these arguments more, and
+its pod is not ready before that has ended.
 */}}
 {{- define "metax.agent" -}}
 {{- $me := dict "context" .context "component" .name }}
@@ -86,8 +87,7 @@ spec:
     {{- end }}
   {{- end }}
   securityContext:
-    privileged: true
-    readOnlyRootFilesystem: true
+    {{- toYaml ($agent.securityContext | default (dict "privileged" true "readOnlyRootFilesystem" true)) | nindent 4 }}
   resources:
     {{- toYaml $agent.values.resources | nindent 4 }}
   volumeMounts:
