@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -47,7 +48,7 @@ type edited struct {
 func (h *host) configures(t *testing.T, s setting) {
 	t.Helper()
 	configure := append([]string{"metax-ctk"}, "runtime", "configure", "--engine", s.engine)
-	before := h.etc(t)
+	before, cgroups := h.etc(t), trialCgroups(t)
 
 	if s.doctor != "" {
 		if r := h.run(t, nil, "metax-ctk", "doctor", "--check", s.doctor); r.code != 4 || !strings.Contains(r.stdout, strings.Join(configure, " ")) {
@@ -96,6 +97,23 @@ func (h *host) configures(t *testing.T, s setting) {
 	if r := h.run(t, nil, append(configure, "--remove")...); r.code != 0 || !strings.Contains(r.stdout, "nothing to do") {
 		t.Errorf("--remove where there is nothing: %v", r)
 	}
+	until(t, func() (bool, string) { // those of other tests go also
+		left := slices.DeleteFunc(trialCgroups(t), func(at string) bool { return slices.Contains(cgroups, at) })
+		return len(left) == 0, fmt.Sprintf("--verify leaves cgroups: %q", left)
+	})
+}
+
+// trialCgroups are the cgroups of containers of --verify; the engines of all tests have the machine's.
+func trialCgroups(t *testing.T) (all []string) {
+	t.Helper()
+	for _, pattern := range []string{"/sys/fs/cgroup/metax-ctk-verify-*", "/sys/fs/cgroup/*/metax-ctk-verify-*"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, found...)
+	}
+	return all
 }
 
 func (h *host) edited(t *testing.T, argv []string) edited {
