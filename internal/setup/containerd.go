@@ -267,7 +267,7 @@ func (h Host) tryContainerd(ctx context.Context, s engine.Setup) Proof {
 	in := func(args ...string) []string { return append([]string{"--namespace", name}, args...) }
 	defer h.cleanUp(ctx, client, []string{"namespaces", "remove", name})
 	return h.tryContainer(ctx, what, client, in(
-		// A cgroup of its own: of that of its namespace, the directory would stay.
+		// With the default cgroup, the directory of the namespace would stay.
 		"run", "--rm", "--rootfs", "--cgroup", "/"+name, "--runc-binary", s.Runtime,
 		"--annotation", "metax-tech.com/gpu=all", dir, name,
 	), in("tasks", "kill", "--signal", "SIGKILL", name), in("tasks", "delete", "--force", name), in("containers", "delete", name))

@@ -135,7 +135,7 @@ func TestOperatorFailures(t *testing.T) {
 // TestOperatorNull has values that are null or empty, as they are where other tools make the file of values.
 func TestOperatorNull(t *testing.T) {
 	for _, values := range []string{
-		"openshift: {deploy: null}", "openshift: null", "vendor: null", "cmInit: null", "moduleParams: null", "nodeModuleParams: null", "registry: null",
+		"openshift: {deploy: null}", "openshift: null", "vendor: null", "cmInit: null", "podTemplateSpec: null", "gpuDevice: {cmInit: null, podTemplateSpec: null}", "moduleParams: null", "nodeModuleParams: null", "registry: null",
 		"vfnumsConfig: null", "driverConfig: null", "driver: {payload: {version: ''}}", "maca: {payload: {images: null}}", "nodeSelector: null", "tolerations: null",
 	} {
 		if _, err := renderChart(t, operator, "1.34.4", values); err != nil {

@@ -93,7 +93,7 @@ func (a *Agent) Look(ctx context.Context) report.Report {
 	switch {
 	case step == Stay && r.Ready && r.Reason == "":
 		return a.settle(look, r)
-	case r.Reason == Host && !look.same(): // the payload's files fit a driver that is the same
+	case step == Stay && r.Mode == gpu.DriverNative && !look.same(): // the payload's files fit a driver that is the same
 		if err := restoreHome(a.Host); err != nil {
 			r.Message += fmt.Sprintf("; its files stay in /opt/%s: %v", hostHome, err)
 		}
@@ -173,7 +173,9 @@ func (a *Agent) fail(decided, r report.Report) report.Report {
 func (a *Agent) settle(look Look, r report.Report) report.Report {
 	if err := installHome(a.Host, a.Payload, look.Payload.ID); err != nil {
 		return a.fail(r, report.Report{Mode: r.Mode, Reason: FilesFailed, Message: err.Error(), Version: r.Version})
-	} else if err := pruneHomes(a.Host, look.Payload.ID); err != nil { // the loaded driver does not need this
+	}
+	a.failed = report.Failure[report.Report]{}
+	if err := pruneHomes(a.Host, look.Payload.ID); err != nil { // the loaded driver does not need this
 		r.Reason, r.Message = FilesFailed, err.Error()
 	}
 	return r

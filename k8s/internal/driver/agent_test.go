@@ -219,6 +219,14 @@ func TestHost(t *testing.T) {
 			must(t, os.Rename(s.host.Join("/opt/mxdriver"), s.host.Join("/opt/mxdriver.host")))
 		}
 	}
+
+	// A boot with a kernel that the payload has no module for.
+	s.prefer = false
+	must(t, os.Rename(s.host.Join("/opt/mxdriver"), s.host.Join("/opt/mxdriver.host")))
+	put(t, s.host.Dir(), "proc/sys/kernel/osrelease", "9.9")
+	if r := s.looks(s.agent(), 1); said(r) != "native ready NoModule" || !s.host.Exists("/opt/mxdriver/bin/own") {
+		t.Errorf("another kernel: %+v", r)
+	}
 }
 
 // TestKill kills the agent once at each point of an upgrade. Another one then ends it.
@@ -309,6 +317,18 @@ func TestRefused(t *testing.T) {
 	if r := s.looks(a, 1); said(r) != "cloud ready" {
 		t.Errorf("%+v", r)
 	}
+	// The first wait is short again.
+	s.refuse = unix.ENOEXEC
+	must(t, Simulation{s.host}.Unload())
+	if r := s.looks(a, 1); said(r) != "cloud LoadFailed" {
+		t.Errorf("%+v", r)
+	}
+	s.refuse = nil
+	s.now = s.now.Add(retry)
+	if r := s.looks(a, 1); said(r) != "cloud ready" {
+		t.Errorf("%+v", r)
+	}
+
 	must(t, os.WriteFile(s.record, []byte("x"), 0o644))
 	if r := s.looks(s.agent(), 1); said(r) != "native ready Host" { // the module is the payload's
 		t.Errorf("a damaged record: %+v", r)

@@ -29,51 +29,29 @@ type Extender struct {
 // Weigh sets the weights by which nodes are compared.
 func (e *Extender) Weigh(w protocol.Weights) { e.weights.Store(&w) }
 
-// A scheduler asks one question after the other. A question takes one of the places only when it is read, so that who
-// sends slowly keeps nobody from asking.
+// A scheduler asks one question after the other. A question has a place only while it is answered, so a client that
+// sends or reads slowly does not hold one.
 const (
-	maxQuestions = 16 // are answered at a time
-	maxBuffered      = 4  // times MaxBody is buffered
+	maxPlaces   = 16 // questions that are answered at a time
+	maxBuffered = 2  // how many times MaxBody all questions may have in memory
 )
 
 // Handler answers POST /filter and /prioritize.
 func (e *Extender) Handler() http.Handler {
 	mux := http.NewServeMux()
-	room := make(chan struct{}, maxQuestions)
+	places := make(chan struct{}, maxPlaces)
 	var buffered atomic.Int64
-	for verb, answer := range map[string]func(protocol.ExtenderArgs, aware.Request) any{"filter": e.filter, "prioritize": e.prioritize} {
+	for verb, decide := range map[string]decision{"filter": e.filter, "prioritize": e.prioritize} {
 		mux.HandleFunc("POST /"+verb, func(w http.ResponseWriter, r *http.Request) {
 			began := time.Now()
 			body := &counted{Reader: http.MaxBytesReader(w, r.Body, e.MaxBody), all: &buffered, limit: maxBuffered * e.MaxBody}
 			defer body.forget()
 			text, code, err := readAll(body)
+			if err == nil {
+				text, code, err = e.answer(places, text, decide)
+			}
 			if err != nil {
 				e.fail(w, verb, code, err)
-				return
-			}
-			select {
-			case room <- struct{}{}:
-				defer func() { <-room }()
-			default:
-				e.fail(w, verb, http.StatusServiceUnavailable, errBusy)
-				return
-			}
-			if err := e.Ready(); err != nil {
-				e.fail(w, verb, http.StatusServiceUnavailable, err)
-				return
-			}
-			args, err := protocol.ParseExtenderArgs(text)
-			if err != nil {
-				e.fail(w, verb, http.StatusBadRequest, err)
-				return
-			}
-			request, mistakes := aware.RequestOf(args.Pod, e.Cluster.resource, e.Cluster.policy)
-			for _, mistake := range mistakes {
-				e.Log.Debug("an annotation of a pod does not count", "pod", args.Pod.Name, "namespace", args.Pod.Namespace, "reason", mistake.Error())
-			}
-			text, err = json.Marshal(answer(args, request))
-			if err != nil {
-				e.fail(w, verb, http.StatusInternalServerError, err)
 				return
 			}
 			w.Header().Set("Content-Type", "application/json")
@@ -82,6 +60,32 @@ func (e *Extender) Handler() http.Handler {
 		})
 	}
 	return mux
+}
+
+// decision is what one verb says to a question.
+type decision func(protocol.ExtenderArgs, aware.Request) any
+
+// answer returns the answer to the text of a question. The code is that of the error.
+func (e *Extender) answer(places chan struct{}, text []byte, decide decision) (answer []byte, code int, err error) {
+	select {
+	case places <- struct{}{}:
+		defer func() { <-places }()
+	default:
+		return nil, http.StatusServiceUnavailable, errBusy
+	}
+	if err := e.Ready(); err != nil {
+		return nil, http.StatusServiceUnavailable, err
+	}
+	args, err := protocol.ParseExtenderArgs(text)
+	if err != nil {
+		return nil, http.StatusBadRequest, err
+	}
+	request, mistakes := aware.RequestOf(args.Pod, e.Cluster.resource, e.Cluster.policy)
+	for _, mistake := range mistakes {
+		e.Log.Debug("an annotation of a pod does not count", "pod", args.Pod.Name, "namespace", args.Pod.Namespace, "reason", mistake.Error())
+	}
+	answer, err = json.Marshal(decide(args, request))
+	return answer, http.StatusInternalServerError, err
 }
 
 // errBusy says that there are too many questions.

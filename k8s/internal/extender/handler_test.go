@@ -120,7 +120,7 @@ func TestHandlerFull(t *testing.T) {
 	block, entered := make(chan struct{}), make(chan struct{})
 	e.Ready = func() error { entered <- struct{}{}; <-block; return nil }
 	body := question(t, 1, "domain")
-	for range maxQuestions {
+	for range maxPlaces {
 		go ask(h, "filter", body)
 		<-entered
 	}
@@ -139,6 +139,7 @@ func TestHandlerSlow(t *testing.T) {
 	begin := func(text string) (end func()) {
 		from, to := io.Pipe()
 		clients.Go(func() {
+			defer from.Close() // a handler that does not read lets the client go on
 			h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/filter", from))
 		})
 		for _, part := range []string{text, " "} { // who takes the second has counted the first
@@ -150,7 +151,7 @@ func TestHandlerSlow(t *testing.T) {
 	}
 	body := question(t, 1, "domain")
 	var ends []func()
-	for range 2 * maxQuestions {
+	for range 2 * maxPlaces {
 		ends = append(ends, begin(""))
 	}
 	if code, got := ask(h, "filter", body); code != http.StatusOK {

@@ -1,10 +1,13 @@
 package imagedir
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // TestReadDir reads an empty directory, and no more than the limit of one with more entries.
@@ -29,5 +32,11 @@ func TestReadDir(t *testing.T) {
 	}
 	if _, err := ReadDir(root, "none", 3); err == nil {
 		t.Error("a directory that does not exist is read")
+	}
+	if err := unix.Mkfifo(filepath.Join(dir, "fifo"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadDir(root, "fifo", 3); !errors.Is(err, unix.ENOTDIR) {
+		t.Errorf("a FIFO: %v", err)
 	}
 }

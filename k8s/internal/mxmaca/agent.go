@@ -181,12 +181,15 @@ func (a Agent) empty(s store) error {
 			return err
 		}
 		for _, version := range discarded {
-			if !used[version] {
-				a.Log.Info("removing a version of MXMACA that nobody uses", "version", version)
-			} else if err := s.putBack(version); err != nil {
+			if used[version] {
+				err = s.putBack(version)
+			} else if err = s.remove(version); err == nil {
+				a.Log.Info("removed a version of MXMACA that nobody uses", "version", version)
+			}
+			if err != nil {
 				return err
 			}
 		}
 	}
-	return s.empty()
+	return s.tidy()
 }

@@ -179,7 +179,8 @@ func TestClean(t *testing.T) {
 	}
 }
 
-// TestUsedMeanwhile has a container that gets a version while it is being removed: it stays, also after a kill.
+// TestUsedMeanwhile has a container that gets a version while it is being removed: it stays, also after a kill, and
+// where the processes of others are hidden.
 func TestUsedMeanwhile(t *testing.T) {
 	h := newHost(t)
 	for _, version := range []string{"3.8", "3.9"} {
@@ -205,12 +206,36 @@ func TestUsedMeanwhile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	if err := (store{root}).discard("3.8"); err != nil {
+	discard := func() {
+		if err := (store{root}).discard("3.8"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	discard()
+	if err := os.Rename(h.proc+"/1", h.proc+"/hidden"); err != nil { // as with the option hidepid
+		t.Fatal(err)
+	}
+	discarded := files(t, h.opt)
+	if r, _ := h.look(t, never); r.Ready || !strings.Contains(r.Message, "find the versions in use: ") {
+		t.Errorf("with hidden processes: %+v", r)
+	}
+	if d := cmp.Diff(discarded, files(t, h.opt)); d != "" {
+		t.Error(d)
+	}
+	if err := os.Rename(h.proc+"/hidden", h.proc+"/1"); err != nil {
 		t.Fatal(err)
 	}
 	h.look(t, never)
 	if d := cmp.Diff(before, files(t, h.opt)); d != "" {
 		t.Error(d)
+	}
+
+	// Installed again, while a container has the files of before.
+	discard()
+	write(t, h.opt, "maca-3.8/Version.txt Version:3.8")
+	h.look(t, never)
+	if _, err := os.Lstat(h.opt + "/" + trashDir + "/maca-3.8/lib/a.so"); err != nil {
+		t.Error(err)
 	}
 }
 

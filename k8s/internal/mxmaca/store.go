@@ -206,7 +206,7 @@ func (s store) discarded() (versions []string, err error) {
 	return versions, err
 }
 
-// putBack undoes discard, unless the version was installed again.
+// putBack undoes discard. If the version was installed again, its files stay in the trash as long as they are used.
 func (s store) putBack(version string) error {
 	if _, err := s.root.Lstat(prefix + version); err == nil {
 		return nil
@@ -217,11 +217,26 @@ func (s store) putBack(version string) error {
 	return nil
 }
 
-// empty removes what is in the trash, and records of nothing. After a kill, half a version is not in the trash.
-func (s store) empty() error {
+// remove removes the files of a discarded version. After a kill, half a version is not in the trash.
+func (s store) remove(version string) error {
+	err := errors.Join(s.root.RemoveAll(removedDir), s.root.Mkdir(removedDir, 0o700))
+	if err == nil {
+		err = s.root.Rename(path.Join(trashDir, prefix+version), path.Join(removedDir, prefix+version))
+	}
+	if err == nil {
+		err = s.root.RemoveAll(removedDir)
+	}
+	if err != nil {
+		return fmt.Errorf("remove the version %s: %w", version, err)
+	}
+	return nil
+}
+
+// tidy removes what a killed agent left, and records of nothing.
+func (s store) tidy() error {
 	errs := []error{s.root.RemoveAll(removedDir)}
-	if err := s.root.Rename(trashDir, removedDir); !errors.Is(err, fs.ErrNotExist) {
-		errs = append(errs, err, s.root.RemoveAll(removedDir))
+	if err := s.root.Remove(trashDir); !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTEMPTY) {
+		errs = append(errs, err)
 	}
 	records, err := fs.Glob(s.root.FS(), Dir+"/"+prefix+"*.json")
 	errs = append(errs, err)

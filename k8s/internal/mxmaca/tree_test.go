@@ -68,6 +68,7 @@ func newHost(t *testing.T) host {
 			t.Fatal(err)
 		}
 	}
+	write(t, h.proc, "1/mountinfo 22 1 98:0 / / rw - ext4 /dev/sda rw\n")
 	return h
 }
 

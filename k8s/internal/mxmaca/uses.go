@@ -20,6 +20,12 @@ func uses(proc string) (map[string]bool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the versions in use: %w", err)
 	}
+	// Where /proc hides the processes of others, nothing would seem to be in use.
+	if first, err := os.Open(filepath.Join(proc, "1/mountinfo")); err != nil {
+		return nil, fmt.Errorf("find the versions in use: %w", err)
+	} else {
+		first.Close()
+	}
 	used := map[string]bool{}
 	for _, entry := range entries {
 		if _, err := strconv.Atoi(entry.Name()); err != nil {

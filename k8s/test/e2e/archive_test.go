@@ -28,8 +28,8 @@ func TestArchive(t *testing.T) {
 	const driver, maca = cluster.Registry + "/test/driver-image:" + oldDriver, macaImages + ":3.8.0.1"
 	n.must(t, "sh", "-ec", fmt.Sprintf(`
 for image in %s %s %s/gpu-health:%s; do ctr -n k8s.io images pull --plain-http $image >/dev/null; done
-ctr -n k8s.io images export /tmp/driver.tar %[1]s
-ctr -n k8s.io images export /tmp/maca.tar %[2]s
+ctr -n k8s.io images export --local /tmp/driver.tar %[1]s
+ctr -n k8s.io images export --local /tmp/maca.tar %[2]s
 busybox gzip /tmp/maca.tar
 cp %[5]s/archives/metax-k8s-images.*.run /tmp/part.run
 /tmp/part.run add --to /tmp/all.run /tmp/driver.tar

@@ -34,6 +34,9 @@ func (n *node) sliceStorm(t *testing.T) {
 	// starts. The lock of the pod is released then, or names the next one, of which it may be asking also. A
 	// kubelet admits one pod after the other.
 	forgotten := 0
+	// HAMi reads the classes of GPUs every 15 s. Where it read one in the moment between two pods, while a part was
+	// away, it chooses a GPU whose slices have another class, which the plugin has to refuse.
+	outdated := 0
 	var workers sync.WaitGroup
 	for range 6 {
 		workers.Go(func() {
@@ -42,6 +45,8 @@ func (n *node) sliceStorm(t *testing.T) {
 				mutex.Lock()
 				if err != nil && (strings.Contains(err.Error(), "no scheduler has locked the node") || strings.Contains(err.Error(), "also waits for slices on this node")) {
 					forgotten++
+				} else if err != nil && strings.Contains(err.Error(), "has slices of the class") {
+					outdated++
 				} else if err != nil {
 					failures = append(failures, fmt.Sprintf("pod %s: %v", name, err))
 				} else if reason != "" {
@@ -68,7 +73,10 @@ func (n *node) sliceStorm(t *testing.T) {
 	for _, failure := range failures {
 		t.Error(failure)
 	}
-	t.Logf("%d pods; refused by the kubelet itself: %v; forgotten by a kubelet that was killed: %d", count, refused, forgotten)
+	t.Logf("%d pods; refused by the kubelet itself: %v; forgotten by a kubelet that was killed: %d; on a GPU of another class: %d", count, refused, forgotten, outdated)
+	if outdated > 2 {
+		t.Errorf("%d pods came to a GPU of another class", outdated)
+	}
 	if forgotten > 2 {
 		t.Errorf("%d pods had no lock of their own; the kubelet was killed once", forgotten)
 	}

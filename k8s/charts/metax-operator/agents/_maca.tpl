@@ -3,7 +3,7 @@ maca (dict "context" . "name" NAME "family" FAMILY): the DaemonSet that installs
 One init container runs in each payload image, but what runs is this project's program. Its mount is the last and the
 deepest, because engines mount by depth: a link of the image at a mount's path could otherwise let another directory
 cover the program. The controller removes the init containers of other families. The agent needs DAC_OVERRIDE for files
-of any mode, and SYS_PTRACE to see what all processes have mounted, where /proc hides that.
+of any mode.
 */}}
 {{- define "metax.maca" -}}
 {{- $root := .context }}
@@ -47,7 +47,7 @@ of any mode, and SYS_PTRACE to see what all processes have mounted, where /proc 
 {{- include "metax.agent" (dict "context" $root "name" .name "command" "maca"
   "values" (merge (dict "nodeSelector" (merge (dict "metax-tech.com/gpu.family" .family) $values.nodeSelector)) $values)
   "args" (list (printf "--engine-root=%s" $root.Values.hostRoot) (printf "--cleanup-policy=%s" $values.cleanupConfig.cleanupPolicy) (printf "--threshold=%v" $values.cleanupConfig.threshold))
-  "securityContext" (dict "allowPrivilegeEscalation" false "readOnlyRootFilesystem" true "capabilities" (dict "drop" (list "ALL") "add" (list "DAC_OVERRIDE" "SYS_PTRACE")))
+  "securityContext" (dict "allowPrivilegeEscalation" false "readOnlyRootFilesystem" true "capabilities" (dict "drop" (list "ALL") "add" (list "DAC_OVERRIDE")))
   "initContainers" (prepend $copies $first)
   "mounts" (list
     (dict "name" "opt" "mountPath" "/host/opt")
