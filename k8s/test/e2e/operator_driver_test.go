@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metax-ctk/container-toolkit/internal/sim"
@@ -117,7 +118,7 @@ func (n *node) agents(t *testing.T) []corev1.Pod {
 }
 
 // TestOperatorDriver installs the operator on a node without a driver, which then runs the pod of the manual, and
-// upgrades the driver: a pod that has a GPU is named and not ended.
+// upgrades the driver: a pod that has a GPU is named and not ended, unless a roll-out may evict it.
 func TestOperatorDriver(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "c500-8")
@@ -188,8 +189,22 @@ func TestOperatorDriver(t *testing.T) {
 		n.driver(t, newDriver)
 		n.condition(t, "Ready=True Deployed")
 	})
+	t.Run("roll-out", func(t *testing.T) {
+		n.runs(t, probePod("job", 1, "pause"))
+		n.patch(t, `{"driver": {"payload": {"version": "`+oldDriver+`"}, "upgradePolicy": {"enableRollout": true, "maxUnavailable": 1, "podDeletion": {"enable": true, "force": true}}}}`)
+		n.driver(t, oldDriver)
+		n.condition(t, "DriverUpgrade=True Upgraded")
+		n.condition(t, "Ready=True Deployed")
+		if _, err := n.pods().Get(within(t), "job", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			t.Errorf("the pod was not evicted: %v", err)
+		}
+		if n.object(t).Spec.Unschedulable {
+			t.Error("the node is still cordoned")
+		}
+		n.allocatable(t, len(n.gpus))
+	})
 	n.uninstall(t, release)
-	n.driver(t, newDriver) // pods that run keep their GPUs
+	n.driver(t, oldDriver) // pods that run keep their GPUs
 }
 
 // TestOperatorHostDriver installs the operator on a node with a driver: preferred, no image of a driver is pulled;
