@@ -8,7 +8,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -36,11 +38,20 @@ func TestMACA(t *testing.T) {
 		n.remove(t, "manual")
 	})
 	t.Run("a pod that declines", func(t *testing.T) {
-		// The plugin does not ask the API server: a pod that it does not know yet gets what others get.
+		// The plugin does not ask the API server: a pod that it does not know yet gets what others get. So the kubelet
+		// stands still until the plugin has had time to hear of it.
+		signal := func(s syscall.Signal) {
+			if err := n.Daemon("kubelet").Signal(s); err != nil {
+				t.Fatal(err)
+			}
+		}
 		wait(t, "a pod without MXMACA", func(context.Context) error {
 			pod := probePod("without", 1, append([]string{"look"}, n.numbers(t)...)...)
 			pod.Annotations = map[string]string{"metax-ctk.io/maca": "false"}
+			signal(syscall.SIGSTOP)
 			n.create(t, pod)
+			time.Sleep(time.Second)
+			signal(syscall.SIGCONT)
 			n.phase(t, "without", corev1.PodSucceeded)
 			links := n.links(t, "without")
 			n.remove(t, "without")
@@ -60,7 +71,7 @@ func TestMACA(t *testing.T) {
 		n.look(t, "new", 1)
 		n.hasMACA(t, "new", "3.9.0.2")
 		n.remove(t, "new")
-		if mounts := n.must(t, "sh", "-c", "cat /proc/[0-9]*/mountinfo"); !strings.Contains(mounts, " /opt/maca-3.8.0.1 ") {
+		if mounts := n.must(t, "sh", "-c", "cat /proc/[0-9]*/mountinfo || true"); !strings.Contains(mounts, " /opt/maca-3.8.0.1 ") {
 			t.Error("the pod that runs has lost its MXMACA")
 		}
 	})
