@@ -15,6 +15,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
+	"github.com/metax-ctk/container-toolkit/test/needs"
 	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
@@ -384,6 +385,7 @@ func TestUnreadPayload(t *testing.T) {
 }
 
 func TestOldFilesStay(t *testing.T) {
+	needs.Root(t, "to mount")
 	s := newScene(t, "4.0.0")
 	old := s.host.Join("/opt/mxdriver-0123456789abcdef")
 	put(t, old, "x", "x")

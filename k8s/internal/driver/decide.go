@@ -83,7 +83,7 @@ func (l Look) own() bool {
 		(l.Srcversion == "" || r.Srcversion == "" || l.Srcversion == r.Srcversion)
 }
 
-// same reports whether the loaded driver is that of the payload, whoever loaded it.
+// same reports whether the loaded module is the payload's module for this kernel, whoever loaded it.
 func (l Look) same() bool {
 	m, bad := l.module()
 	return bad.Reason == "" && l.Srcversion != "" && l.Srcversion == m.Srcversion && l.Version == m.Version

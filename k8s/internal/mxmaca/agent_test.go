@@ -16,6 +16,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/refresh"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
+	"github.com/metax-ctk/container-toolkit/test/needs"
 )
 
 // look lets the agent look once. seen are the versions that the specs had at each writing.
@@ -241,6 +242,7 @@ func TestUsedMeanwhile(t *testing.T) {
 
 // TestPrepareFails reports why there is no room for copies, and fails.
 func TestPrepareFails(t *testing.T) {
+	needs.Root(t, "to mount")
 	for options, want := range map[string]string{"nr_inodes=1": NoSpace, "size=4k": Failed} {
 		h := newHost(t)
 		flags := uintptr(0)

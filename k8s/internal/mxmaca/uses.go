@@ -21,10 +21,8 @@ func uses(proc string) (map[string]bool, error) {
 		return nil, fmt.Errorf("find the versions in use: %w", err)
 	}
 	// Where /proc hides the processes of others, nothing would seem to be in use.
-	if first, err := os.Open(filepath.Join(proc, "1/mountinfo")); err != nil {
-		return nil, fmt.Errorf("find the versions in use: %w", err)
-	} else {
-		first.Close()
+	if _, err := os.Stat(filepath.Join(proc, "1/mountinfo")); err != nil {
+		return nil, fmt.Errorf("find the versions in use: the processes of the host cannot be seen: %w; mount its /proc without hidepid", err)
 	}
 	used := map[string]bool{}
 	for _, entry := range entries {

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"context"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -33,12 +32,7 @@ func (n *node) engineFiles(t *testing.T) map[string]string {
 // restartEngine restarts containerd by hand, as the condition says: systemd does not run on this node.
 func (n *node) restartEngine(t *testing.T) {
 	t.Helper()
-	wait(t, "the call for a restart", func(context.Context) error {
-		if got := n.object(t).Labels["metax-tech.com/runtime.reason"]; got != "RestartNeeded" {
-			return fmt.Errorf("the reason is %q", got)
-		}
-		return nil
-	})
+	n.labels(t, "runtime.reason=RestartNeeded")
 	n.says(t, "RuntimeReady", "systemctl restart containerd")
 	daemon := n.Daemon("containerd")
 	if err := daemon.Stop(); err != nil {
@@ -76,12 +70,7 @@ func TestOperatorRuntime(t *testing.T) {
 
 	n.runs(t, runtimePod("stays", "pause"))
 	n.patch(t, `{"runtime": {"config": {"cdiMode": true}}}`)
-	wait(t, "that the runtime is in use", func(context.Context) error {
-		if got := n.object(t).Labels["metax-tech.com/runtime.reason"]; got != "InUse" {
-			return fmt.Errorf("the reason is %q", got)
-		}
-		return nil
-	})
+	n.labels(t, "runtime.reason=InUse")
 	if cmp.Equal(engine, n.engineFiles(t)) {
 		t.Error("the handler of a pod that runs is gone")
 	}

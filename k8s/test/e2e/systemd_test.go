@@ -1,8 +1,6 @@
 package e2e
 
 import (
-	"context"
-	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -47,12 +45,7 @@ func TestOperatorSystemd(t *testing.T) {
 	n.systemctl(t, "daemon-reload")
 	old := n.engineProcess(t)
 	release := n.beginOperator(t, "--set", "runtime.config.cdiMode=false")
-	wait(t, "the failure", func(context.Context) error {
-		if got := n.object(t).Labels["metax-tech.com/runtime.reason"]; got != "RestartFailed" {
-			return fmt.Errorf("the reason is %q", got)
-		}
-		return nil
-	})
+	n.labels(t, "runtime.reason=RestartFailed")
 	n.says(t, "RuntimeReady", "its files are as before, and it was restarted with them; see journalctl -u containerd")
 	if d := cmp.Diff(engine, n.engineFiles(t)); d != "" {
 		t.Errorf("containerd's files before (-) and after the failure (+):\n%s", d)
