@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -66,7 +65,6 @@ type faultCase struct {
 	files   map[string]string // by their names in etc, before
 	earlier []backup.Change   // applied before
 	changes []backup.Change   // names for paths
-	older   bool              // what is kept was kept by an older version
 	covered bool              // all calls that can fail here are in other plays
 }
 
@@ -76,10 +74,6 @@ var plays = []faultCase{
 	{name: "in a directory of drop-ins", files: map[string]string{"conf.d/f": "a"}, changes: []backup.Change{first("conf.d/f", "a", "b")}},
 	{
 		name: "second, after a writer that was killed", covered: true, files: map[string]string{"f": "a", ".f.1.tmp": "half"},
-		earlier: []backup.Change{first("f", "a", "b")}, changes: []backup.Change{change("f", "b", "c")},
-	},
-	{
-		name: "second, after an older version", files: map[string]string{"f": "a"}, older: true,
 		earlier: []backup.Change{first("f", "a", "b")}, changes: []backup.Change{change("f", "b", "c")},
 	},
 	{
@@ -112,13 +106,6 @@ func (p faultCase) stage(t *testing.T) job {
 	for _, c := range place(p.earlier) {
 		apply(t, s, c)
 		known[c.Path] = textOf(c.Before)
-		if p.older {
-			dir := filepath.Join(kept, strings.ReplaceAll(c.Path[1:], "/", "%2F"))
-			if err := os.RemoveAll(dir); err != nil {
-				t.Fatal(err)
-			}
-			earlier(t, filepath.Join(dir, "000001"), c.Path, "begin", textOf(c.Before), textOf(c.After))
-		}
 	}
 	for _, c := range j.Changes {
 		original, ok := known[c.Path]

@@ -58,7 +58,7 @@ func digest(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// load returns the record of a file, also one of older versions.
+// load returns the record of a file.
 func (s Store) load(path string) (k record, known bool, err error) {
 	if err := checkClean(path); err != nil {
 		return k, false, err
@@ -67,7 +67,7 @@ func (s Store) load(path string) (k record, known bool, err error) {
 	file := filepath.Join(dir, recordName)
 	err = readJSON(file, &k)
 	if errors.Is(err, fs.ErrNotExist) {
-		return loadNumbered(dir, path)
+		return k, false, nil
 	}
 	if err == nil && (k.APIVersion != apiVersion || k.Kind != kind || k.Path != path) {
 		err = fmt.Errorf("it is a %q %q of %q, not a %q %q of this file", k.APIVersion, k.Kind, k.Path, apiVersion, kind)
@@ -118,17 +118,16 @@ func (s Store) save(k record) error {
 		_, err = atomicfile.Write(filepath.Join(dir, recordName), append(record, '\n'), private)
 	}
 	if err == nil {
-		err = removeMatching(dir, func(name string) bool { return isNumbered(name) || isTemporary(name) })
+		err = removeMatching(dir, isTemporary)
 	}
 	return err
 }
 
-// remove removes the record and then the copy of a file, and of older versions' copies
-// the lowest last.
+// remove removes the record and then the copy of a file.
 func (s Store) remove(path string) error {
 	dir := s.dirOf(path)
 	err := removeMatching(dir, func(name string) bool {
-		return name == recordName || name == contentName || isNumbered(name) || isTemporary(name)
+		return name == recordName || name == contentName || isTemporary(name)
 	})
 	_ = os.Remove(dir) // fails if there are other files in it
 	return err

@@ -133,7 +133,8 @@ func (s scope) checkNode(found *problems, n *specs.DeviceNode, host *hostfs.Root
 }
 
 // checkHook looks at a program, which belongs to the engine and not to the node: one that
-// is not below the engine's root is this machine's own.
+// is not below the engine's root is this machine's own. It may belong to root, and to the
+// owner of the node's root directory: who made a simulated node also built its hook.
 func (s scope) checkHook(found *problems, h *specs.Hook, view engineView) {
 	host := view.host
 	p, ok := view.find(h.Path)
@@ -153,7 +154,7 @@ func (s scope) checkHook(found *problems, h *specs.Hook, view engineView) {
 		found.add(CodeHook, s.device, h.Path, "%v", err)
 	case !file.Mode.IsRegular() || file.Mode.Perm()&0o111 == 0:
 		found.add(CodeHook, s.device, h.Path, "not an executable file")
-	case file.UID != 0 || file.Mode.Perm()&0o022 != 0:
+	case !view.host.Protected(file):
 		found.add(CodeHook, s.device, h.Path, "users other than root may change it (owner %d, mode %04o)", file.UID, file.Mode.Perm()).Writable = true
 	}
 }

@@ -1,6 +1,8 @@
 package cdi
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -126,7 +128,6 @@ func TestCheck(t *testing.T) {
 }
 
 func TestCheckHook(t *testing.T) {
-	needs.Root(t, "to make a hook that belongs to root")
 	const path = "/usr/bin/hook"
 	for _, tc := range []struct {
 		name string
@@ -148,11 +149,7 @@ func TestCheckHook(t *testing.T) {
 		},
 		{
 			"group may write", func(_ *specs.Hook, file string) error { return os.Chmod(file, 0o775) },
-			[]Problem{{CodeHook, path, nil, "users other than root may change it (owner 0, mode 0775)", true}},
-		},
-		{
-			"somebody else's", func(_ *specs.Hook, file string) error { return os.Chown(file, 1000, 0) },
-			[]Problem{{CodeHook, path, nil, "users other than root may change it (owner 1000, mode 0755)", true}},
+			[]Problem{{CodeHook, path, nil, fmt.Sprintf("users other than root may change it (owner %d, mode 0775)", os.Getuid()), true}},
 		},
 		{
 			"no program", func(_ *specs.Hook, file string) error { return os.Chmod(file, 0o644) },
@@ -171,6 +168,59 @@ func TestCheckHook(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// TestCheckHookOwner: a hook is root's, or below another root than "/", of the owner of that directory.
+func TestCheckHookOwner(t *testing.T) {
+	const root, user, other = 0, 1000, 1001
+	dir := t.TempDir()
+	hook := filepath.Join(dir, "hook")
+	put(t, hook, "#!/bin/sh\n", 0o755)
+	spec := &specs.Spec{ContainerEdits: specs.ContainerEdits{Hooks: []*specs.Hook{{HookName: "createContainer", Path: hook, Env: []string{"A=1"}}}}}
+	// This user's hook, on "/" and of a tree of its own.
+	want := fmt.Sprintf("users other than root may change it (owner %d, mode 0755)", os.Getuid())
+	for at, safe := range map[string]bool{"/": os.Getuid() == root, dir: true} {
+		checkHookOwner(t, spec, at, dir, safe, want)
+	}
+	t.Run("other owners", func(t *testing.T) {
+		needs.Root(t, "to make hooks of others")
+		for _, tc := range []struct {
+			tree, hook uint32
+			safe       bool
+		}{{root, user, false}, {user, user, true}, {user, root, true}, {user, other, false}} {
+			if err := errors.Join(os.Chown(dir, int(tc.tree), 0), os.Chown(hook, int(tc.hook), 0)); err != nil {
+				t.Fatal(err)
+			}
+			want := fmt.Sprintf("users other than root may change it (owner %d, mode 0755)", tc.hook)
+			checkHookOwner(t, spec, "/", dir, tc.hook == root, want)
+			checkHookOwner(t, spec, dir, dir, tc.safe, want)
+		}
+	})
+}
+
+// checkHookOwner checks a spec of the engine's root "engine" on the node below at.
+func checkHookOwner(t *testing.T, spec *specs.Spec, at, engine string, safe bool, problem string) {
+	t.Helper()
+	host, err := hostfs.New(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if at == "/" {
+		engine = ""
+	}
+	var want []Problem
+	if !safe {
+		want = []Problem{{CodeHook, spec.ContainerEdits.Hooks[0].Path, nil, problem, true}}
+	}
+	var got []Problem
+	for _, p := range Check(spec, host, engine) {
+		if p.Code == CodeHook {
+			got = append(got, p)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("below %s: %s", at, diff)
 	}
 }
 

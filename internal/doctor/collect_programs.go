@@ -30,7 +30,7 @@ func programFacts(ctx context.Context, c Config, _ *Facts) (func(*Facts), error)
 	if c.Settings != nil {
 		p.Config = c.Settings.Error()
 	}
-	if file, err := c.Root.Stat(c.ConfigPath); err == nil && (file.UID != 0 || file.Mode.Perm()&0o022 != 0) {
+	if file, err := c.Root.Stat(c.ConfigPath); err == nil && !c.Root.Protected(file) {
 		p.ConfigMode = file.Mode.Perm().String()
 	}
 	if !c.Here {

@@ -32,6 +32,21 @@ func (r *Root) Stat(path string) (File, error) {
 	return File{Mode: info.Mode(), UID: owner.Uid, GID: owner.Gid}, nil
 }
 
+// Protected reports whether only root can change a file or directory by its owner and mode.
+// Below another root than "/", the owner of that root's directory may as well: whose tree it
+// is, as with a simulated node, is who decides what stands in it.
+func (r *Root) Protected(f File) bool {
+	if f.Mode.Perm()&0o022 != 0 {
+		return false
+	}
+	return IsRoot(f.UID) || !r.Real() && r.ownedBy(f.UID)
+}
+
+func (r *Root) ownedBy(uid uint32) bool {
+	info, err := r.handle.Stat()
+	return err == nil && info.Sys().(*syscall.Stat_t).Uid == uid
+}
+
 // Open opens a regular file of any size for reading; ReadFile reads small ones whole.
 // It checks the type first, because opening a device may have effects.
 func (r *Root) Open(path string) (*os.File, error) {

@@ -51,7 +51,7 @@ func writableByOthers(host *hostfs.Root, dir string) string {
 		if err != nil {
 			return err.Error()
 		}
-		if !hostfs.IsRoot(info.UID) || info.Mode.Perm()&0o022 != 0 {
+		if !host.Protected(info) {
 			return fmt.Sprintf("others than root may write to %s (owner %d, mode %04o)", d, info.UID, info.Mode.Perm())
 		}
 		if d == "/" {

@@ -23,8 +23,8 @@ var small = hosttree.Tree{
 	"opt/bin/tool":       hosttree.File{Data: "#!/bin/sh\n", Perm: 0o755},
 	"opt/maca":           hosttree.Link("/opt/maca-1"),
 	"opt/maca-1/lib":     hosttree.Dir{},
-	"run/closed":         hosttree.Dir{Perm: 0o500},
-	"run/closed/file":    hosttree.File{Data: "x", Perm: 0o400},
+	"run/private":        hosttree.Dir{Perm: 0o700},
+	"run/private/file":   hosttree.File{Data: "x", Perm: 0o400},
 	"up":                 hosttree.Link("../../.."),
 }
 
@@ -141,6 +141,19 @@ func TestWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkSmall(t, empty)
+
+	// A directory closed to its owner gets its mode after its files.
+	closed := t.TempDir()
+	if err := (hosttree.Tree{"run/closed": hosttree.Dir{Perm: 0o500}, "run/closed/file": hosttree.File{}}).Write(closed); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(filepath.Join(closed, "run/closed"))
+	if err != nil || info.Mode().Perm() != 0o500 {
+		t.Error(info, err)
+	}
+	if err := os.Chmod(filepath.Join(closed, "run/closed"), 0o700); err != nil { // so that its file can be removed
+		t.Fatal(err)
+	}
 }
 
 // TestWriteUnprivileged writes as a user who may not make devices: in a child process
