@@ -1,23 +1,40 @@
 # make build check test e2e nightly nightly-node nightly-k8s demo bench install deb packages kubectl-metax k8s-test k8s-e2e k8s-demo
 
 SHELL    := /bin/bash
-VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+# Root (sudo make install) may read a user's checkout, and leaves its index as it is.
+VERSION  ?= $(shell GIT_OPTIONAL_LOCKS=0 git -c safe.directory='$(CURDIR)' describe --tags --always --dirty 2>/dev/null || echo unknown)
+# Simply expanded, because it is used more than once.
+VERSION  := $(VERSION)
 PREFIX   ?= /usr/local
 DESTDIR  ?=
 GO       ?= go
+# make GO=/path/to/go is the Go of everything that make starts.
+export PATH := $(if $(findstring /,$(GO)),$(dir $(GO)):)$(PATH)
 FUZZTIME ?= 10s
 PROGRAMS := metax-ctk metax-docker metax-runtime metax-hook metax-mxsml
 TOOL     := $(GO) tool -modfile=tools/go.mod
 TAGS     := $(shell cat packaging/tags)
 LDFLAGS  := -s -w -X main.buildVersion=$(VERSION)
 
-.PHONY: build check test e2e nightly nightly-node nightly-k8s demo bench install deb packages packages-check kubectl-metax k8s-test k8s-e2e k8s-demo k8s-images k8s-images-check k8s-archive fuzz docs clean
+.PHONY: build programs go version check test e2e nightly nightly-node nightly-k8s demo bench install deb packages packages-check kubectl-metax k8s-test k8s-e2e k8s-demo k8s-images k8s-images-check k8s-archive fuzz docs clean
 
-build:
-	CGO_ENABLED=0 $(GO) build -trimpath -tags '$(TAGS)' -ldflags '$(LDFLAGS)' -o bin/ $(PROGRAMS:%=./cmd/%)
+build: go
+	umask 022; CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -tags '$(TAGS)' -ldflags '$(LDFLAGS)' -o bin/ $(PROGRAMS:%=./cmd/%)
+	@tools/stamp '$(VERSION)' >bin/.stamp
+
+# bin/ as it is if it was built from this checkout, otherwise built.
+programs:
+	@tools/programs '$(VERSION)' '$(GO)'
+
+go:
+	@tools/need-go '$(GO)'
+
+# What carries a version outside has the right one.
+version:
+	@[ '$(VERSION)' != unknown ] || { echo 'the version of this checkout is not known without git and its history: sudo apt install git, or name it: make $(MAKECMDGOALS) VERSION=0.1.0' >&2; exit 1; }
 
 # What can be said of the code without running it.
-check:
+check: go
 	@files=$$($(TOOL) gofumpt -l cmd internal test k8s); [ -z "$$files" ] || { echo "not formatted (gofumpt):"; echo "$$files"; exit 1; }
 	$(GO) vet ./...
 	$(TOOL) staticcheck ./...
@@ -29,7 +46,7 @@ check:
 	cd k8s/test && $(GO) vet ./... && $(GO) tool -modfile=../../tools/go.mod staticcheck ./... && $(GO) mod tidy -diff
 
 # Every package once, with the race detector where memory is shared.
-test:
+test: go
 	test/unit
 
 # Every fuzz target for a while. "make test" runs their seeds.
@@ -60,7 +77,7 @@ nightly-k8s:
 	k8s/images/try
 	$(MAKE) k8s-test k8s-images-check k8s-demo
 
-demo: build
+demo: programs
 	test/demo/run
 
 bench: build
@@ -71,7 +88,7 @@ docs:
 	$(GO) test ./cmd/metax-ctk -run 'TestReference|TestManPages' -update
 	$(GO) test ./docs -run TestExamples -update
 
-install: build
+install: programs
 	install -d $(DESTDIR)$(PREFIX)/bin
 	install -m 0755 $(PROGRAMS:%=bin/%) $(DESTDIR)$(PREFIX)/bin
 	install -d $(DESTDIR)$(PREFIX)/libexec/docker/cli-plugins
@@ -87,11 +104,11 @@ install: build
 	done
 
 # The deb for this machine's architecture, in dist.
-deb:
+deb: go version
 	VERSION='$(VERSION)' ARCHES=$$($(GO) env GOARCH) KINDS=deb packaging/build dist
 
 # deb and rpm in dist, for amd64 and arm64.
-packages:
+packages: go version
 	VERSION='$(VERSION)' packaging/build dist
 
 # Builds them twice, and compares.
@@ -101,11 +118,11 @@ packages-check: packages
 	rm -rf dist/again
 
 # The plugin of kubectl, in bin.
-kubectl-metax:
+kubectl-metax: go
 	cd k8s && CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o ../bin/ ./cmd/kubectl-metax
 
 # Every package of the cluster side, once.
-k8s-test:
+k8s-test: go
 	k8s/test/unit
 
 # A real Kubernetes cluster with a simulated node; needs root on a Debian machine, fetches and builds
@@ -117,7 +134,7 @@ k8s-demo:
 	k8s/test/demo/run
 
 # The container images of k8s/, in dist/images, for amd64 and arm64.
-k8s-images:
+k8s-images: go version
 	VERSION='$(VERSION)' k8s/images/build dist/images
 
 # Builds them twice, and compares.
@@ -127,7 +144,7 @@ k8s-images-check: k8s-images
 	rm -rf dist/images-again
 
 # The images and charts in one file for a cluster without internet, in dist.
-k8s-archive:
+k8s-archive: go version
 	VERSION='$(VERSION)' k8s/images/build dist/images dist
 
 clean:

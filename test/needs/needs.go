@@ -3,7 +3,11 @@
 package needs
 
 import (
+	_ "embed"
 	"os"
+	"os/exec"
+	"strings"
+	"sync"
 	"testing"
 )
 
@@ -23,5 +27,18 @@ func Root(t testing.TB, why string) {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, " + why)
+	}
+}
+
+//go:embed compiler
+var compiler string
+
+var findCompiler = sync.OnceValues(func() ([]byte, error) { return exec.Command("bash", "-c", compiler).Output() })
+
+// Compiler skips a test on a machine without a C compiler and its headers.
+func Compiler(t testing.TB) {
+	t.Helper()
+	if why, err := findCompiler(); err != nil {
+		t.Skip(strings.TrimSpace(string(why)))
 	}
 }

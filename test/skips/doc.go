@@ -1,2 +1,3 @@
-// Package skips has the program check, with which CI refuses tests that were skipped.
+// Package skips has programs for the output of "go test -v": show prints what matters of it, list
+// the tests that were skipped, and check refuses them in CI.
 package skips

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/test/needs"
 )
 
 //go:embed source
@@ -18,12 +19,13 @@ var source embed.FS
 
 // Build writes a libmxsml.so that reports the node, and LIBRARY.txt, which it reads and
 // writes, to dir, which is created if necessary. Faults are "KIND FUNCTION NUMBER", as
-// the head of mxsml.c lists them. Without gcc the test is skipped, and fails in CI.
+// the head of mxsml.c lists them. Without a C compiler the test is skipped.
 func Build(t testing.TB, dir string, node gpu.Node, faults ...string) (lib string) {
 	t.Helper()
+	needs.Compiler(t)
 	code, err := compiled()
 	if err != nil {
-		Missing(t, "compile the stand-in for libmxsml", err)
+		t.Fatal("compile the stand-in for libmxsml: ", err)
 	}
 	lib = filepath.Join(dir, "libmxsml.so")
 	write(t, lib, code, 0o755)
@@ -113,15 +115,6 @@ func made(name string, how func(dir, out string) *exec.Cmd) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w\n%s", cmd, err, text)
 	}
 	return os.ReadFile(out)
-}
-
-// Missing skips a test for which this machine lacks gcc; if gcc is there, it fails.
-func Missing(t testing.TB, what string, err error) {
-	t.Helper()
-	if _, absent := exec.LookPath("gcc"); absent == nil {
-		t.Fatalf("%s: %v", what, err)
-	}
-	t.Skipf("needs gcc: %s: %v", what, err)
 }
 
 // write replaces a file, so that a process that has the old one open keeps the old

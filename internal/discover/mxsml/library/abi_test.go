@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/metax-ctk/container-toolkit/test/needs"
 	"github.com/metax-ctk/container-toolkit/test/standin"
 )
 
@@ -51,13 +52,14 @@ func TestLayout(t *testing.T) {
 		}
 	}
 	program.WriteString("}\n")
+	needs.Compiler(t)
 	dir := standin.Source(t)
 	file, out := filepath.Join(dir, "layout.c"), filepath.Join(dir, "layout")
 	if err := os.WriteFile(file, []byte(program.String()), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if text, err := exec.Command("gcc", "-Wall", "-Werror", "-o", out, file).CombinedOutput(); err != nil {
-		standin.Missing(t, "compile layout.c", fmt.Errorf("%w\n%s", err, text))
+		t.Fatalf("compile layout.c: %v\n%s", err, text)
 	}
 	got, err := exec.Command(out).Output()
 	if err != nil {
