@@ -11,16 +11,54 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
-// TestErrors demands that the words of each message on the page of errors stand in the
-// code: between "…", in one string.
+var (
+	messageRow = regexp.MustCompile("(?m)^\\| (`[^|]+`) \\|") // its first cell
+	quoted     = regexp.MustCompile("`([^`]+)`")
+)
+
+// toolkitMessages returns the messages in the tables of a page of errors, without those of
+// engines, which are in the last section. "…" stands in them for names and numbers.
+func toolkitMessages(t *testing.T, page string) (all []string) {
+	t.Helper()
+	sections := strings.Split(readFile(t, page), "\n## ")
+	for _, section := range sections[:len(sections)-1] {
+		for _, row := range messageRow.FindAllStringSubmatch(section, -1) {
+			for _, message := range quoted.FindAllStringSubmatch(row[1], -1) {
+				all = append(all, message[1])
+			}
+		}
+	}
+	return all
+}
+
+// What "…" stands for in a message.
+const (
+	aVerb    = `\s?%[^ ]+?[ ,;:)]*` // in the code
+	anyWords = `.{0,100}?`          // in what a program prints
+)
+
+// messagePattern returns the pattern of a message.
+func messagePattern(message, anything string) *regexp.Regexp {
+	var pieces []string
+	for _, piece := range strings.Split(strings.Trim(message, "… "), "…") {
+		pieces = append(pieces, regexp.QuoteMeta(strings.TrimSpace(piece)))
+	}
+	return regexp.MustCompile(strings.Join(pieces, anything))
+}
+
+// TestErrors demands that a program says each message of the toolkit on the page of errors:
+// its words stand in one string of the code with a verb for each "…", or in what a script or
+// a test with real engines demands.
 func TestErrors(t *testing.T) {
-	var texts []string
+	var code, said []string
 	for _, dir := range []string{"../cmd", "../internal"} {
 		err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
 			if err == nil && strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") {
-				texts = append(texts, stringsIn(t, path)...)
+				code = append(code, stringsIn(t, path)...)
 			}
 			return err
 		})
@@ -28,23 +66,27 @@ func TestErrors(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	first := regexp.MustCompile("(?m)^\\| `([^`]+)` \\|")
-	for _, page := range []string{"errors.md", "zh/errors.md"} {
-		ours := strings.Split(readFile(t, page), "\n## ")[1] // the second table has messages of engines
-		messages := first.FindAllStringSubmatch(ours, -1)
-		if len(messages) < 20 {
-			t.Errorf("%s: only %d messages", page, len(messages))
+	for _, r := range refusals(t) {
+		said = append(said, r.words)
+	}
+	engines, err := filepath.Glob("../test/e2e/*_test.go")
+	if err != nil || len(engines) == 0 {
+		t.Fatal(len(engines), err)
+	}
+	for _, path := range engines {
+		said = append(said, stringsIn(t, path)...)
+	}
+	all := toolkitMessages(t, "errors.md")
+	if len(all) < 40 {
+		t.Errorf("only %d messages", len(all))
+	}
+	for _, m := range all {
+		if !slices.ContainsFunc(code, messagePattern(m, aVerb).MatchString) && !slices.ContainsFunc(said, messagePattern(m, anyWords).MatchString) {
+			t.Errorf("errors.md: no program says %q", m)
 		}
-		for _, m := range messages {
-			var quoted []string
-			for _, piece := range strings.Split(strings.Trim(m[1], "… "), "…") {
-				quoted = append(quoted, regexp.QuoteMeta(strings.TrimSpace(piece)))
-			}
-			pattern := regexp.MustCompile(strings.Join(quoted, `\s?%[^ ]+?[ ,;:)]*`))
-			if !slices.ContainsFunc(texts, pattern.MatchString) {
-				t.Errorf("%s: no program says %q", page, m[1])
-			}
-		}
+	}
+	if diff := cmp.Diff(all, toolkitMessages(t, "zh/errors.md")); diff != "" {
+		t.Errorf("zh/errors.md has other messages (-English +Chinese):\n%s", diff)
 	}
 }
 
