@@ -252,7 +252,7 @@ const schemaDir = "../../docs/schemas"
 // prints with -o json against the schemas, without fields that they do not name.
 func TestSchemas(t *testing.T) {
 	pages := map[string]string{}
-	for _, page := range []string{"../../docs/json.md", "../../docs/zh/json.md"} {
+	for _, page := range []string{"../../docs/node.md", "../../docs/zh/node.md"} {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)

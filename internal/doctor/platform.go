@@ -41,7 +41,7 @@ func (f *Facts) platform() Platform {
 	return p
 }
 
-// ways are the ways of an engine as it is set up; docs/platforms.md has the versions.
+// ways are the ways of an engine as it is set up; docs/ways.md has the versions.
 func (f *Facts) ways(e Engine) []string {
 	ways := []string{}
 	if e.Broken != "" {
