@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -220,7 +221,7 @@ func TestManual(t *testing.T) {
 
 func manual() []byte {
 	var b bytes.Buffer
-	b.WriteString("| Key | Type | Default | Environment | Option | |\n|---|---|---|---|---|---|\n")
+	b.WriteString("| Key | Default | Environment, option | |\n|---|---|---|---|\n")
 	for _, s := range settings {
 		fmt.Fprintf(&b, "| %s | %s Values: %s. |\n", strings.Join(columns(s), " | "), s.Use, s.Allowed)
 	}
@@ -230,7 +231,8 @@ func manual() []byte {
 
 // columns are the columns of a row without the description.
 func columns(s Setting) []string {
-	row := []string{code(s.Key), string(s.Kind), code(strings.Join(s.Default, ",")), code(s.Env), code(s.Option)}
+	ways := slices.DeleteFunc([]string{code(s.Env), code(s.Option)}, func(way string) bool { return way == "" })
+	row := []string{code(s.Key), code(strings.Join(s.Default, ",")), strings.Join(ways, ", ")}
 	for i := range row {
 		if row[i] == "" {
 			row[i] = "–"
