@@ -308,8 +308,8 @@ func inside(path, prefix string) bool {
 	return path == prefix || strings.HasPrefix(path, prefix+"/")
 }
 
-// TestPages compares the tables of floors in the documents with the table here, and
-// looks for the packages that the prose of the architecture names.
+// TestPages compares the table of CONTRIBUTING.md and the lists of the architecture with
+// the table here, and looks for the packages that the prose of the architecture names.
 func TestPages(t *testing.T) {
 	want := map[string]int{}
 	for name, floor := range floors {
@@ -321,26 +321,31 @@ func TestPages(t *testing.T) {
 		want["cmd/metax-"+program] = 4
 	}
 	quoted := regexp.MustCompile("`([a-z/-]+)`")
-	for page, column := range map[string]int{"CONTRIBUTING.md": 4, "docs/architecture.md": 2, "docs/zh/architecture.md": 2} {
+	row := regexp.MustCompile(`^\| (\d) \|[^|]*\|[^|]*\|([^|]*)\|`) // of CONTRIBUTING.md
+	heading := regexp.MustCompile(`^### \D*(\d)`)                   // above the packages of a floor
+	item := regexp.MustCompile("^- `([a-z/-]+)`")                   // a package below it
+	for _, page := range []string{"CONTRIBUTING.md", "docs/architecture.md", "docs/zh/architecture.md"} {
 		text, err := os.ReadFile("../../" + page)
 		if err != nil {
 			t.Fatal(err)
 		}
 		got := map[string]int{}
+		floor := ""
 		for line := range strings.Lines(string(text)) {
-			cells := strings.Split(line, "|")
-			floor, err := 0, strconv.ErrSyntax
-			if len(cells) > column {
-				floor, err = strconv.Atoi(strings.TrimSpace(cells[1]))
-			}
-			if err == nil {
-				for _, name := range quoted.FindAllStringSubmatch(cells[column], -1) {
-					got[name[1]] = floor
+			var names [][]string
+			if page == "CONTRIBUTING.md" {
+				if m := row.FindStringSubmatch(line); m != nil {
+					floor, names = m[1], quoted.FindAllStringSubmatch(m[2], -1)
 				}
-			} else if page != "CONTRIBUTING.md" {
+			} else if m := heading.FindStringSubmatch(line); m != nil {
+				floor = m[1]
+			} else if names = item.FindAllStringSubmatch(line, -1); names == nil {
 				for _, name := range missing(quoted.FindAllStringSubmatch(line, -1)) {
 					t.Errorf("%s names the package %s, which is not there", page, name)
 				}
+			}
+			for _, name := range names {
+				got[name[1]], _ = strconv.Atoi(floor)
 			}
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
