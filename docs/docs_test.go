@@ -178,6 +178,20 @@ func TestTranslations(t *testing.T) {
 	}
 }
 
+// TestVolume keeps README and the pages short enough to be read.
+func TestVolume(t *testing.T) {
+	const most = 52_000
+	words := 0
+	for _, page := range pages(t) {
+		if filepath.Dir(page) == "." || page == "../README.md" {
+			words += len(strings.Fields(readFile(t, page)))
+		}
+	}
+	if words > most {
+		t.Errorf("README.md and docs/*.md have %d words, at most %d are wanted: what can go?", words, most)
+	}
+}
+
 func readFile(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)

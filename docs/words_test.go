@@ -52,6 +52,10 @@ var retired = []struct {
 	{`in force\b`, "applied, read by the engine", []string{messages}, ""},
 	{`跟随容器`, "与容器同生命周期", []string{documents}, ""},
 	{`套接字`, "socket", []string{documents}, ""},
+	{`互联`, "互连", []string{documents}, "互联网"},
+	{`您`, "你", []string{documents}, ""},
+	{`(错误|报错)信息`, "错误消息", []string{documents}, ""},
+	{`[一-龥，。（）、] ?pods?\b`, "Pod", []string{documents}, ""},
 }
 
 // TestRetiredWords looks for them in the code and on the pages.
