@@ -154,10 +154,16 @@ func TestNamedCommands(t *testing.T) {
 	named := regexp.MustCompile("`(?:sudo )?(metax-ctk [a-z]+(?: [a-z]+)?)")
 	seen := 0
 	for _, page := range pages(t) {
+		if filepath.Base(page) == "CHANGELOG.md" { // which names commands that are gone
+			continue
+		}
 		for _, m := range named.FindAllStringSubmatch(readFile(t, page), -1) {
 			seen++
-			command := strings.Fields(m[1])
-			if !strings.Contains(reference, "\n## "+m[1]+"\n") && !strings.Contains(reference, "\n   metax-ctk "+command[1]+" ") {
+			if strings.Contains(reference, "\n## "+m[1]+"\n") {
+				continue
+			}
+			command := "\n## " + strings.Join(strings.Fields(m[1])[:2], " ") // the second word may be an argument
+			if !strings.Contains(reference, command+"\n") || strings.Contains(reference, command+" ") {
 				t.Errorf("%s: %s is not a command", page, m[1])
 			}
 		}

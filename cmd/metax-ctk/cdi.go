@@ -26,7 +26,7 @@ func (t toolkit) cdiCommand() *cli.Command {
 				Name:  "generate",
 				Usage: "write the CDI specs of the node",
 				Flags: append(specFlags(),
-					&cli.StringFlag{Name: "output", Usage: "write to `FILE`, making its directory, or - for standard output (default: /var/run/cdi/<vendor>-<class>.json below the root)"},
+					&cli.StringFlag{Name: "output", Usage: "write to `FILE`, making its directory, or - for standard output (default: /var/run/cdi/VENDOR-CLASS.json below the root)"},
 					&cli.StringFlag{Name: "format", Usage: "json or yaml (default: by the file's extension, else json)"},
 					&cli.BoolFlag{Name: "force", Usage: "write although some GPUs have no device nodes"},
 					&cli.DurationFlag{Name: "settle", Usage: "wait up to `TIME` (30s) for a node that is still coming up, or changing"}),

@@ -51,67 +51,71 @@ func output(t *testing.T, args ...string) string {
 	return out.String()
 }
 
-// reference is the help of every command.
+// reference is what every command does, its usage, its own options and its examples. What
+// all commands have is said once, at the beginning.
 func reference(t *testing.T) string {
+	example := regexp.MustCompile(`(?m)^   (.*\bmetax-ctk .*)`)
 	var page strings.Builder
-	page.WriteString("# metax-ctk, command by command\n\nEnglish | [简体中文](zh/cli.md)\n\nMade from the commands themselves (`make docs`).\n")
-	var walk func(path []string, commands []*cli.Command)
-	walk = func(path []string, commands []*cli.Command) {
-		name := strings.Join(append([]string{"metax-ctk"}, path...), " ")
-		fmt.Fprintf(&page, "\n## %s\n\n```\n%s\n```\n", name, strings.TrimSpace(output(t, append(path, "--help")...)))
+	var walk func(name, usage, arguments, text string, flags []cli.Flag, commands []*cli.Command)
+	walk = func(name, usage, arguments, text string, flags []cli.Flag, commands []*cli.Command) {
+		fmt.Fprintf(&page, "\n## %s\n\n%s.\n\n", name, strings.ToUpper(usage[:1])+usage[1:])
+		if arguments != "" {
+			fmt.Fprintf(&page, "`%s %s`\n\n", name, arguments)
+		}
+		for _, f := range flags {
+			if first := f.Names()[0]; first != "help" && first != "output-format" {
+				option, usage, _ := strings.Cut(strings.ReplaceAll(f.String(), "\n\t", " "), "\t")
+				fmt.Fprintf(&page, "- `%s`: %s\n", option, usage)
+			}
+		}
+		var examples strings.Builder
+		for _, m := range example.FindAllStringSubmatch(text, -1) {
+			if m[1] != name { // which says no more than the heading
+				examples.WriteString(m[1] + "\n")
+			}
+		}
+		if examples.Len() > 0 {
+			fmt.Fprintf(&page, "\n```sh\n%s```\n", &examples)
+		}
 		for _, c := range commands {
-			walk(append(append([]string(nil), path...), c.Name), c.Subcommands)
+			walk(name+" "+c.Name, c.Usage, c.ArgsUsage, c.Description, c.VisibleFlags(), c.Subcommands)
 		}
 	}
-	walk(nil, toolkit{}.app().Commands)
-	return page.String()
+	app := toolkit{}.app()
+	_, general, _ := strings.Cut(app.Description, "\n\n")
+	fmt.Fprintf(&page, `# %s, command by command
+
+English | [简体中文](zh/cli.md)
+
+Made from the commands themselves (%[2]smake docs%[2]s).
+
+%s
+`, app.Name, "`", general)
+	walk(app.Name, app.Usage, "", app.Description, app.VisibleFlags(), app.Commands)
+	return regexp.MustCompile(`\n{3,}`).ReplaceAllString(page.String(), "\n\n")
 }
 
-// TestChineseReference demands that the Chinese page has every command and its options,
-// and no others. Options that every command has are named once, at its beginning.
+// TestChineseReference demands that the Chinese page has every command with its usage and
+// its options, and no others.
 func TestChineseReference(t *testing.T) {
-	text, err := os.ReadFile("../../docs/zh/cli.md")
+	have, err := os.ReadFile("../../docs/zh/cli.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	row := regexp.MustCompile("(?m)^\\| `--([a-z-]+)")
-	have := map[string][]string{}
-	for _, section := range strings.Split(string(text), "\n## ")[1:] {
-		name, rest, _ := strings.Cut(section, "\n")
-		have[name] = []string{}
-		for _, m := range row.FindAllStringSubmatch(rest, -1) {
-			have[name] = append(have[name], m[1])
-		}
-		if line, _, ok := strings.Cut(strings.TrimSpace(rest), "`\n"); ok && strings.HasPrefix(line, "`") {
-			have[name] = append(have[name], strings.TrimSpace(strings.TrimPrefix(line, "`"+name)))
-		}
-		slices.Sort(have[name])
-	}
-	want := map[string][]string{}
-	add := func(name, usage string, flags []cli.Flag) {
-		want[name] = []string{}
-		for _, f := range flags {
-			if first := f.Names()[0]; first != "help" && first != "output-format" {
-				want[name] = append(want[name], first)
+	named := regexp.MustCompile("(?m)^(?:[-|] `--([a-z-]+)|`(metax-ctk .*)`$)")
+	parts := func(page string) map[string][]string {
+		found := map[string][]string{}
+		for _, section := range strings.Split(page, "\n## ")[1:] {
+			name, rest, _ := strings.Cut(section, "\n")
+			found[name] = []string{}
+			for _, m := range named.FindAllStringSubmatch(rest, -1) {
+				found[name] = append(found[name], m[1]+m[2])
 			}
+			slices.Sort(found[name])
 		}
-		if usage != "" {
-			want[name] = append(want[name], usage)
-		}
-		slices.Sort(want[name])
+		return found
 	}
-	app := toolkit{}.app()
-	add("metax-ctk", "", app.VisibleFlags())
-	var walk func(above string, commands []*cli.Command)
-	walk = func(above string, commands []*cli.Command) {
-		for _, c := range commands {
-			name := above + " " + c.Name
-			add(name, c.ArgsUsage, c.VisibleFlags())
-			walk(name, c.Subcommands)
-		}
-	}
-	walk("metax-ctk", app.Commands)
-	if diff := cmp.Diff(want, have); diff != "" {
+	if diff := cmp.Diff(parts(reference(t)), parts(string(have))); diff != "" {
 		t.Errorf("docs/zh/cli.md (-commands +page):\n%s", diff)
 	}
 }
