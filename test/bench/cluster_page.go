@@ -11,10 +11,7 @@ import (
 	"strings"
 	"text/template"
 
-	"github.com/metax-ctk/container-toolkit/internal/svg"
 	"github.com/metax-ctk/container-toolkit/test/bench/internal/figure"
-	"github.com/metax-ctk/container-toolkit/test/bench/internal/plot"
-	"github.com/metax-ctk/container-toolkit/test/bench/internal/trace"
 	"github.com/metax-ctk/container-toolkit/test/placement"
 )
 
@@ -23,23 +20,15 @@ var clusterPages = []page{
 	{"docs/zh/kubernetes-performance.md", "kubernetes-performance.zh.md.tmpl", "达到", "**未达到**"},
 }
 
-// The pictures of the pages.
-const (
-	nodesPath = "docs/kubernetes-nodes.svg"
-	dayPath   = "docs/kubernetes-day.svg"
-)
-
-// clusterFiles are the pages and pictures by their paths in the repository.
+// clusterFiles are the pages by their paths in the repository.
 func clusterFiles(r ClusterResults) (map[string][]byte, error) {
-	day, err := drawDay(r)
-	if err != nil {
-		return nil, err
-	}
-	files := map[string][]byte{nodesPath: plotNodes(r.Nodes), dayPath: day}
+	files := map[string][]byte{}
 	for _, p := range clusterPages {
-		if files[p.path], err = p.renderCluster(r); err != nil {
+		text, err := p.renderCluster(r)
+		if err != nil {
 			return nil, err
 		}
+		files[p.path] = text
 	}
 	return files, nil
 }
@@ -88,14 +77,13 @@ func (p page) renderCluster(r ClusterResults) ([]byte, error) {
 	return text.Bytes(), nil
 }
 
-// call is a line of the table of calls: what, median, 99th percentile, worst.
+// call is a line of the table of calls: what, median, 99th percentile.
 func (r ClusterResults) call(name, what string) (string, error) {
 	c, ok := r.Calls[name]
 	if !ok {
 		return "", fmt.Errorf("no figure %q", name)
 	}
-	unit := figure.Nanoseconds
-	return line(what, unit.String(c.Median), unit.String(c.P99), unit.String(c.Worst)), nil
+	return line(what, figure.Nanoseconds.String(c.Median), figure.Nanoseconds.String(c.P99)), nil
 }
 
 // ran reports whether a scheduler whose name begins so had the jobs of the day: HAMi's is not a part of the
@@ -135,46 +123,5 @@ func within(a placement.Answers, percent int) string {
 }
 
 func mean(a placement.Answers) string {
-	return figure.Nanoseconds.String(meanOf(a))
-}
-
-func meanOf(a placement.Answers) float64 { return a.Seconds / float64(max(1, a.Count)) * 1e9 }
-
-// plotNodes draws what placing a pod costs as the nodes grow in number.
-func plotNodes(all []placement.Nodes) []byte {
-	panel := plot.Panel{Title: "mean, 8 GPUs on each node", Lines: make([][]float64, 3)}
-	for _, n := range all {
-		panel.Words = append(panel.Words, fmt.Sprintf("%d nodes", n.Nodes))
-		for i, value := range []float64{1e9 / rate(n), meanOf(n.Prioritize), meanOf(n.Filter)} {
-			panel.Lines[i] = append(panel.Lines[i], value)
-		}
-	}
-	return plot.Chart{
-		Title: "Placing a pod with GPUs",
-		Styles: []plot.Style{
-			{Name: "a pod, all in all", Color: svg.Amber},
-			{Name: "prioritize", Color: svg.Indigo},
-			{Name: "filter", Color: svg.Teal},
-		},
-		Panels: []plot.Panel{panel},
-		Tick:   func(value float64) string { return figure.Nanoseconds.Exact(value) },
-	}.SVG()
-}
-
-// drawDay draws the course of the day by each scheduler.
-func drawDay(r ClusterResults) ([]byte, error) {
-	var results []trace.Result
-	for _, d := range r.Days {
-		results = append(results, d.Result)
-	}
-	if len(results) == 0 {
-		return nil, fmt.Errorf("no scheduler had the jobs of a day")
-	}
-	var picture bytes.Buffer
-	err := trace.SVG(&picture, trace.Picture{
-		Title:   fmt.Sprintf("A day's jobs on %d nodes of 8 GPUs", dayNodes),
-		Note:    fmt.Sprintf("%d jobs, no queue; on these nodes no domain has 8 GPUs, so jobs of 8 are not linked", results[0].Jobs),
-		Results: results,
-	})
-	return picture.Bytes(), err
+	return figure.Nanoseconds.String(a.Seconds / float64(max(1, a.Count)) * 1e9)
 }

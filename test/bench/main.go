@@ -36,12 +36,10 @@ func run(args []string) error {
 			return err
 		}
 	case len(args) == 1 && args[0] == "pages":
-	case len(args) > 0 && args[0] == "allocators":
-		return allocatorsAlone(args[1:])
 	case len(args) > 0 && args[0] == "trace":
 		return runTrace(args[1:], os.Stdin, os.Stdout)
 	default:
-		return errors.New("want: measure, or: kubernetes [FILE], or: pages, or: allocators [FLAGS] DIRECTORY, or: trace [FLAGS] [-]")
+		return errors.New("want: measure, or: kubernetes [FILE], or: pages, or: trace [FLAGS] [-]")
 	}
 	results, err := loadResults()
 	if err != nil {
@@ -59,7 +57,7 @@ func run(args []string) error {
 	return writeCluster(cluster, source)
 }
 
-// writePages writes the pages and the picture in docs below the directory.
+// writePages writes the pages in docs below the directory.
 func writePages(results Results, dir string) error {
 	for _, p := range pages {
 		text, err := p.render(results)
@@ -70,8 +68,5 @@ func writePages(results Results, dir string) error {
 			return err
 		}
 	}
-	if results.Allocators == nil {
-		return nil
-	}
-	return os.WriteFile(filepath.Join(dir, plotPath), plotAllocators(results.Allocators), 0o644)
+	return nil
 }

@@ -37,17 +37,13 @@ func measure() (Results, error) {
 	if err != nil {
 		return Results{}, err
 	}
-	allocators, err := compareAllocators(comparison)
-	if err != nil {
-		return Results{}, err
-	}
 	if err := errors.Join(figures.Add(engine.Figures), figures.Add(benchmarks)); err != nil {
 		return Results{}, err
 	}
 	return Results{
 		Machine: machine, Docker: engine.Docker, Shim: engine.Shim,
 		Commit: commit, Date: time.Now().UTC().Format(time.DateOnly),
-		Figures: figures, Allocators: allocators,
+		Figures: figures,
 	}, nil
 }
 

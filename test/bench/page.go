@@ -7,8 +7,6 @@ import (
 	"path"
 	"strings"
 	"text/template"
-
-	"github.com/metax-ctk/container-toolkit/test/bench/internal/rival"
 )
 
 //go:embed *.tmpl
@@ -34,31 +32,29 @@ type goal struct {
 }
 
 var goals = map[string]goal{
-	"wrapper/none":                            {most: 2.5e6},
-	"wrapper/gpus":                            {most: 9e6},
-	"engine/cdi/added":                        {most: 10e6},
-	"engine/flags/added":                      {most: 10e6},
-	"go/internal/discover/Discover":           {most: 5e6},
-	"toolkit/generate/8":                      {20e6, "toolkit/mx-smi/8"},
-	"memory/generate/8":                       {most: 30 << 20},
-	"leases/take/100":                         {most: 15e6},
-	"leases/lock/100":                         {most: 5e6},
-	"maca/added":                              {most: 15e6},
-	"runtime/none":                            {0.9e6, "runtime/least"},
-	"runtime/four":                            {1.6e6, "runtime/least"},
-	"hook/prestart":                           {most: 8e6},
-	"hook/ours/ldcache":                       {most: 5.5e6},
-	"runtime/four/memory":                     {most: 12 << 20},
-	"hook/ours/ldcache/memory":                {most: 12 << 20},
-	"program/metax-runtime/size":              {most: 6 << 20},
-	"program/metax-hook/size":                 {most: 6 << 20},
-	pickSearch:                                {most: 1e3},
-	pickSearch + "/allocs":                    {most: 0},
-	pickAnswer:                                {most: 1e3},
-	pickAnswer + "/allocs":                    {most: 0},
-	picks + "table/BuildTable/8/quads":        {most: 0.5e6},
-	picks + "table/PickMask/16/random/spread": {most: 300e3},
-	picks + "tree/Tree/128/free=64/n=32/spread/cold":    {most: 1e6},
+	"wrapper/none":                                   {most: 2.5e6},
+	"wrapper/gpus":                                   {most: 9e6},
+	"engine/cdi/added":                               {most: 10e6},
+	"engine/flags/added":                             {most: 10e6},
+	"go/internal/discover/Discover":                  {most: 5e6},
+	"toolkit/generate/8":                             {20e6, "toolkit/mx-smi/8"},
+	"memory/generate/8":                              {most: 30 << 20},
+	"leases/take/100":                                {most: 15e6},
+	"leases/lock/100":                                {most: 5e6},
+	"maca/added":                                     {most: 15e6},
+	"runtime/none":                                   {0.9e6, "runtime/least"},
+	"runtime/four":                                   {1.6e6, "runtime/least"},
+	"hook/prestart":                                  {most: 8e6},
+	"hook/ours/ldcache":                              {most: 5.5e6},
+	"runtime/four/memory":                            {most: 12 << 20},
+	"hook/ours/ldcache/memory":                       {most: 12 << 20},
+	"program/metax-runtime/size":                     {most: 6 << 20},
+	"program/metax-hook/size":                        {most: 6 << 20},
+	pickSearch:                                       {most: 1e3},
+	pickSearch + "/allocs":                           {most: 0},
+	picks + "table/BuildTable/8/quads":               {most: 0.5e6},
+	picks + "table/PickMask/16/random/spread":        {most: 300e3},
+	picks + "tree/Tree/128/free=64/n=32/spread/cold": {most: 1e6},
 	picks + "tree/Tree/1024/free=768/n=100/spread/cold": {most: 5e6},
 	picks + "tree/Tree/1024/free=768/n=100/spread/warm": {most: 200e3},
 }
@@ -66,14 +62,13 @@ var goals = map[string]goal{
 const (
 	picks      = "go/internal/alloc/"
 	pickSearch = picks + "table/PickMask/8/quads/spread"
-	pickAnswer = picks + "Pick/8/quads/explain=false"
 )
 
 // render makes the page. The same results give the same bytes.
 func (p page) render(r Results) ([]byte, error) {
 	t := tables{p, r}
 	parsed, err := template.New(p.template).Option("missingkey=error").Funcs(template.FuncMap{
-		"goal": t.goalLine, "row": t.row, "tail": t.tail, "median": t.median, "share": share, "last": last,
+		"goal": t.goalLine, "tail": t.tail, "median": t.median,
 	}).ParseFS(templates, p.template)
 	if err != nil {
 		return nil, err
@@ -91,7 +86,7 @@ type tables struct {
 	Results
 }
 
-// goalLine is a line of the table of goals: what, median, interval, 95th percentile, goal, verdict.
+// goalLine is a line of the table of goals: what, median, 95th percentile, goal, verdict.
 func (t tables) goalLine(name, what string) (string, error) {
 	s, ok := t.Figures[name]
 	g, known := goals[name]
@@ -113,26 +108,16 @@ func (t tables) goalLine(name, what string) (string, error) {
 	if g.most > 0 {
 		bound = "≤ " + bound
 	}
-	return line(what, s.Unit.String(s.Median), s.Interval(), s.Unit.String(s.P95), bound, verdict), nil
+	return line(what, s.Unit.String(s.Median), s.Unit.String(s.P95), bound, verdict), nil
 }
 
-// row is a line of any other table: what, median, interval, 95th percentile, runs.
-func (t tables) row(name, what string) (string, error) {
-	s, ok := t.Figures[name]
-	if !ok {
-		return "", fmt.Errorf("no figure %q", name)
-	}
-	return line(what, s.Unit.String(s.Median), s.Interval(), s.Unit.String(s.P95), fmt.Sprint(s.Runs)), nil
-}
-
-// tail is a line of a table about the slow ones: what, median, interval, 99th percentile,
-// worst, runs.
+// tail is a line of a table about the slow ones: what, median, worst.
 func (t tables) tail(name, what string) (string, error) {
 	s, ok := t.Figures[name]
 	if !ok {
 		return "", fmt.Errorf("no figure %q", name)
 	}
-	return line(what, s.Unit.String(s.Median), s.Interval(), s.Unit.String(s.P99), s.Unit.String(s.Worst), fmt.Sprint(s.Runs)), nil
+	return line(what, s.Unit.String(s.Median), s.Unit.String(s.Worst)), nil
 }
 
 // median is a figure for use in a sentence.
@@ -161,8 +146,5 @@ func share(part, whole int) string {
 	}
 	return strings.TrimSuffix(fmt.Sprintf("%.1f", percent), ".0") + " %"
 }
-
-// last is the comparison on the largest node.
-func last(all []rival.Comparison) rival.Comparison { return all[len(all)-1] }
 
 func line(cells ...string) string { return "| " + strings.Join(cells, " | ") + " |" }

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 
 	"github.com/metax-ctk/container-toolkit/test/bench/internal/figure"
-	"github.com/metax-ctk/container-toolkit/test/bench/internal/rival"
 )
 
 // resultsFile keeps the results of the last run, from which the pages are made.
@@ -21,9 +20,6 @@ type Results struct {
 	Commit  string     `json:"commit"`
 	Date    string     `json:"date"` // of the run, as 2006-01-02 in UTC
 	Figures figure.Set `json:"figures"`
-	// Allocators are other allocators beside the picker; nil in results from before they were
-	// compared.
-	Allocators []rival.Comparison `json:"allocators,omitempty"`
 }
 
 // loadResults reads the results of the last run.

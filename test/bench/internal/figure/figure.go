@@ -8,7 +8,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 )
 
 // Unit is what a figure counts.
@@ -69,18 +68,6 @@ func (s Summary) Beyond(base float64) Summary {
 		*v -= base
 	}
 	return s
-}
-
-// Interval is Low to High as text; a dash where all runs gave the same.
-func (s Summary) Interval() string {
-	if s.Low == s.High {
-		return "–"
-	}
-	low, high := s.Unit.String(s.Low), s.Unit.String(s.High)
-	if _, unit, ok := strings.Cut(high, " "); ok {
-		low = strings.TrimSuffix(low, " "+unit)
-	}
-	return low + " … " + high
 }
 
 // Add takes over the figures of other; a name that both have is an error.

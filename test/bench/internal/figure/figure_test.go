@@ -24,22 +24,6 @@ func TestSummarise(t *testing.T) {
 	}
 }
 
-func TestInterval(t *testing.T) {
-	for _, tc := range []struct {
-		low, high float64
-		want      string
-	}{
-		{1.5e6, 2.25e6, "1.50 … 2.25 ms"},
-		{800e3, 1.25e6, "800 µs … 1.25 ms"},
-		{-1.5e6, 2.25e6, "-1.50 … 2.25 ms"},
-		{7, 7, "–"},
-	} {
-		if got := (Summary{Unit: Nanoseconds, Low: tc.low, High: tc.high}).Interval(); got != tc.want {
-			t.Errorf("%v to %v: got %q, want %q", tc.low, tc.high, got, tc.want)
-		}
-	}
-}
-
 func TestSetAdd(t *testing.T) {
 	s := Set{"a": {Runs: 1}}
 	if err := s.Add(Set{"b": {Runs: 2}}); err != nil || len(s) != 2 {
