@@ -46,7 +46,7 @@ type Day struct {
 }
 
 // Call is how long the answers to a call took, in nanoseconds.
-type Call struct{ Median, P99, Worst float64 }
+type Call struct{ Median, P99 float64 }
 
 // The trace of a day, and the nodes that it is for.
 const (
@@ -166,7 +166,7 @@ func parseCalls(text string) (map[string]Call, error) {
 			continue
 		}
 		var c Call
-		into := map[string]*float64{"µs-median": &c.Median, "µs-p99": &c.P99, "µs-max": &c.Worst}
+		into := map[string]*float64{"µs-median": &c.Median, "µs-p99": &c.P99}
 		for i := 3; i < len(words); i += 2 {
 			to := into[words[i]]
 			if to == nil {

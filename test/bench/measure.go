@@ -80,22 +80,15 @@ func withEngine() (figure.Engine, error) {
 	return loadEngine(file)
 }
 
-// programs are the size of each program, and of how many packages it is made.
+// programs are the sizes of the programs that run in each start of a container.
 func programs() (figure.Set, error) {
 	set := figure.Set{}
-	for _, name := range []string{"metax-docker", "metax-ctk", "metax-runtime", "metax-hook"} {
+	for _, name := range []string{"metax-runtime", "metax-hook"} {
 		info, err := os.Stat(filepath.Join(source, "bin", name))
 		if err != nil {
 			return nil, fmt.Errorf("find what is to be measured: %w (make build)", err)
 		}
-		cmd := exec.Command("go", "list", "-deps", "./cmd/"+name)
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-		list, err := output(cmd)
-		if err != nil {
-			return nil, err
-		}
 		set["program/"+name+"/size"] = figure.Summarise(figure.Bytes, []float64{float64(info.Size())})
-		set["program/"+name+"/packages"] = figure.Summarise(figure.Count, []float64{float64(len(strings.Fields(list)))})
 	}
 	return set, nil
 }

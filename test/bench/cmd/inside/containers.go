@@ -38,9 +38,7 @@ func containers(container []string) (figure.Set, error) {
 	}
 	set := figure.Set{}
 	for _, way := range ways {
-		docker, wrapper := way+"/docker", way+"/wrapper"
-		set["engine/"+docker], set["engine/"+wrapper] = r.Wall(docker), r.Wall(wrapper)
-		set["engine/"+way+"/added"] = r.Added(wrapper, docker)
+		set["engine/"+way+"/added"] = r.Added(way+"/wrapper", way+"/docker")
 	}
 	return set, nil
 }

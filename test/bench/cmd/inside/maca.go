@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -18,18 +17,14 @@ const (
 	macaHome      = "/opt/maca-3.3.0.15"
 )
 
-// maca is what the host's MXMACA adds to the start of a container of an image with a dynamic
-// linker: to metax-docker, which has looked into the image before, and to the whole.
+// maca is what the host's MXMACA adds to a container of an image with a dynamic linker, into
+// which metax-docker has looked before.
 func maca([]string) (figure.Set, error) {
 	container := []string{"localhost/metax-e2e/debian:1", "/bin/busybox", "true"}
 	if err := install(); err != nil {
 		return nil, err
 	}
 	if _, err := output("metax-ctk", "cdi", "generate", "--class", "maca"); err != nil {
-		return nil, err
-	}
-	forget, err := reconcile("/")
-	if err != nil {
 		return nil, err
 	}
 	words := func(options ...string) []string {
@@ -45,24 +40,11 @@ func maca([]string) (figure.Set, error) {
 	if !strings.Contains(strings.Join(alone, " "), "metax-tech.com/maca=host") {
 		return nil, fmt.Errorf("want MXMACA by CDI, got %q", alone)
 	}
-	become := func(name string, options ...string) stopwatch.Case {
-		return after(forget, stopwatch.Process(name, []string{noClient}, words(options...)...))
-	}
-	r, err := stopwatch.Time(wrapperRounds, become("without"), become("with", "--maca"), become("flags", "--maca", "--inject=flags"))
-	if err = errors.Join(err, forget()); err != nil {
-		return nil, err
-	}
-	set := figure.Set{
-		"maca/wrapper":       r.Added("with", "without"),
-		"maca/wrapper/flags": r.Added("flags", "without"),
-	}
-	r, err = stopwatch.Time(macaRounds, stopwatch.Process("without", nil, words()...), stopwatch.Process("with", nil, words("--maca")...))
+	r, err := stopwatch.Time(macaRounds, stopwatch.Process("without", nil, words()...), stopwatch.Process("with", nil, words("--maca")...))
 	if err != nil {
 		return nil, err
 	}
-	set["maca/without"], set["maca/with"] = r.Wall("without"), r.Wall("with")
-	set["maca/added"] = r.Added("with", "without")
-	return set, nil
+	return figure.Set{"maca/added": r.Added("with", "without")}, nil
 }
 
 // install makes a full installation of the few files of the simulated one: copies of one

@@ -2,7 +2,7 @@
 // that test/e2e makes, with a simulated node at /node:
 //
 //	inside place                    put that node in the place of the machine's own, and make
-//	                                further nodes
+//	                                another one
 //	inside measure IMAGE COMMAND…   print the figures as JSON; COMMAND ends at once
 //	inside peak COMMAND…            print the command's peak memory, in bytes
 //
@@ -44,7 +44,7 @@ func measure(container []string) error {
 		return err
 	}
 	engine := figure.Engine{Docker: strings.TrimSpace(version), Shim: hasShim(), Figures: figure.Set{}}
-	for _, part := range []func([]string) (figure.Set, error){memory, shim, runtimes, wrapper, initialisation, containers, maca, leases, rush, toolkit} {
+	for _, part := range []func([]string) (figure.Set, error){memory, runtimes, wrapper, containers, maca, leases, rush, toolkit} {
 		set, err := part(container)
 		if err == nil {
 			err = engine.Figures.Add(set)

@@ -48,7 +48,7 @@ func runtimes(image []string) (figure.Set, error) {
 		return nil, err
 	}
 	set := figure.Set{}
-	for _, part := range []func(*bundle) (figure.Set, error){becoming, creating, late, linking} {
+	for _, part := range []func(*bundle) (figure.Set, error){becoming, late, linking} {
 		some, err := part(b)
 		if err = errors.Join(err, set.Add(some)); err != nil {
 			return nil, errors.Join(err, restore())
@@ -76,7 +76,7 @@ func becoming(b *bundle) (figure.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := lowLevel(nothing); err != nil {
+	if err := errors.Join(lowLevel(nothing), given(four)); err != nil {
 		return nil, err
 	}
 	create := func(name, program string, config []byte) stopwatch.Case {
@@ -89,13 +89,12 @@ func becoming(b *bundle) (figure.Set, error) {
 		stopwatch.Process("least", nil, "/e2e/become", nothing),
 		create("none", ours, bare), create("four", ours, four),
 		create("theirs/none", theirs, bare), create("theirs/four", theirs, asked),
-		stopwatch.Process("state", nil, ours, "state", container),
 	)
 	if err != nil {
 		return nil, err
 	}
-	set := figure.Set{"runtime/client": r.Wall("client")}
-	for _, name := range []string{"least", "none", "four", "state", "theirs/none", "theirs/four"} {
+	set := figure.Set{}
+	for _, name := range []string{"least", "none", "four", "theirs/none", "theirs/four"} {
 		set["runtime/"+name] = r.Added(name, "client")
 	}
 	for name, program := range map[string]string{"four": ours, "theirs/four": theirs} {
@@ -104,8 +103,7 @@ func becoming(b *bundle) (figure.Set, error) {
 			return nil, err
 		}
 	}
-	set["runtime/floor"], err = peak(write(bare), nil, nothing)
-	return set, err
+	return set, nil
 }
 
 // texts are the configurations without a request, with one to us, and with one to them.
@@ -116,49 +114,19 @@ func (b *bundle) texts() (bare, four, asked []byte, err error) {
 	return bare, four, asked, errors.Join(err1, err2, err3)
 }
 
-// creating is the time of "runc create" itself. The time that runc needs for the four
-// GPUs does not count for the shim, so the shim is compared with runc on the bundle
-// that the shim has edited.
-func creating(b *bundle) (figure.Set, error) {
-	bare, four, asked, err := b.texts()
-	if err != nil {
-		return nil, err
+// given checks that our shim puts the GPUs into a configuration.
+func given(config []byte) error {
+	if err := write(config)(); err != nil {
+		return err
 	}
-	edited, err := b.edited(four, ours)
-	if err != nil {
-		return nil, err
-	}
-	if err := lowLevel(runc); err != nil {
-		return nil, err
-	}
-	r, err := stopwatch.Time(createRounds,
-		created("bare", runc, bare), created("edited", runc, edited),
-		created("none", ours, bare), created("four", ours, four),
-		created("theirs/none", theirs, bare), created("theirs/four", theirs, asked),
-	)
-	if err = errors.Join(err, gone()); err != nil {
-		return nil, err
-	}
-	return figure.Set{
-		"create/bare": r.Wall("bare"), "create/edited": r.Wall("edited"),
-		"create/none": r.Added("none", "bare"), "create/four": r.Added("four", "edited"),
-		"create/theirs/none": r.Added("theirs/none", "bare"), "create/theirs/four": r.Added("theirs/four", "edited"),
-	}, nil
-}
-
-// edited is what a shim makes of a configuration.
-func (b *bundle) edited(config []byte, shim string) ([]byte, error) {
-	if err := errors.Join(lowLevel(nothing), write(config)()); err != nil {
-		return nil, err
-	}
-	if _, err := output(shim, "create", "--bundle", bundleDir, container); err != nil {
-		return nil, err
+	if _, err := output(ours, "create", "--bundle", bundleDir, container); err != nil {
+		return err
 	}
 	text, err := os.ReadFile(filepath.Join(bundleDir, "config.json"))
 	if err == nil && !bytes.Contains(text, []byte("/dev/dri/renderD")) {
-		err = fmt.Errorf("%s has not given the GPUs", shim)
+		err = fmt.Errorf("%s has not given the GPUs", ours)
 	}
-	return text, err
+	return err
 }
 
 // created is a case that makes a container, which the next one removes.
@@ -254,20 +222,17 @@ func linking(b *bundle) (figure.Set, error) {
 		ready("theirs/ldcache", append(peer, folder...)...),
 		ready("ours/links", append([]string{"/e2e/metax-hook"}, links...)...),
 		ready("theirs/links", append([]string{"/e2e/nvidia-cdi-hook"}, links...)...),
-		ready("ours/both", append(append([]string{"/e2e/metax-hook"}, links...), append([]string{"update-ldcache"}, folder...)...)...),
 	)
 	if err != nil {
 		return nil, err
 	}
-	set := figure.Set{"hook/ldconfig": r.Wall("ldconfig"), "hook/ours/both": r.Wall("ours/both")}
-	for who, argv := range map[string][]string{"ours": hook, "theirs": peer} {
+	set := figure.Set{"hook/ldconfig": r.Wall("ldconfig")}
+	for _, who := range []string{"ours", "theirs"} {
 		set["hook/"+who+"/ldcache"] = r.Added(who+"/ldcache", "ldconfig")
 		set["hook/"+who+"/links"] = r.Wall(who + "/links")
-		if set["hook/"+who+"/ldcache/memory"], err = peak(fresh, state(), append(argv[:len(argv):len(argv)], folder...)...); err != nil {
-			return nil, err
-		}
 	}
-	return set, nil
+	set["hook/ours/ldcache/memory"], err = peak(fresh, state(), append(hook, folder...)...)
+	return set, err
 }
 
 // state is the state that a runtime sends to a hook.

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -16,12 +15,10 @@ const (
 	// rushStarts is how many starts there are at once.
 	rushStarts = 200
 	rushRounds = 2
-	// rushBareRounds is for those that start no container.
-	rushBareRounds = 10
 )
 
-// rush is the time of many starts at once: each by itself, and from the first to the end of
-// the last. They share GPUs, so that none waits for another to end.
+// rush is the time of each of many starts at once. They share GPUs, so that none waits for
+// another to end.
 func rush(container []string) (figure.Set, error) {
 	restore, err := reconcile("/")
 	if err != nil {
@@ -32,38 +29,26 @@ func rush(container []string) (figure.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	set := figure.Set{}
-	for _, group := range []struct {
-		rounds int
-		ways   []way
-	}{
-		{rushBareRounds, []way{{"client", nil, []string{"/e2e/nothing"}}, {"bare", []string{noClient}, wrapper}}},
-		{rushRounds, []way{{"docker", nil, docker}, {"wrapper", nil, wrapper}}},
-	} {
-		total, each, failed := map[string][]float64{}, map[string][]float64{}, map[string][]float64{}
-		for round := range group.rounds {
-			for i := range group.ways {
-				if round%2 == 1 {
-					i = len(group.ways) - 1 - i
-				}
-				w := group.ways[i]
-				if err := restore(); err != nil {
-					return nil, err
-				}
-				all, one, err := w.rush()
-				if err != nil {
-					return nil, err
-				}
-				total[w.name] = append(total[w.name], all)
-				each[w.name] = append(each[w.name], one...)
-				failed[w.name] = append(failed[w.name], float64(rushStarts-len(one)))
+	ways := []way{{"docker", docker}, {"wrapper", wrapper}}
+	each := map[string][]float64{}
+	for round := range rushRounds {
+		for i := range ways {
+			if round%2 == 1 {
+				i = len(ways) - 1 - i
 			}
+			if err := restore(); err != nil {
+				return nil, err
+			}
+			took, err := ways[i].rush()
+			if err != nil {
+				return nil, err
+			}
+			each[ways[i].name] = append(each[ways[i].name], took...)
 		}
-		for name := range total {
-			set["rush/"+name+"/all"] = figure.Summarise(figure.Nanoseconds, total[name])
-			set["rush/"+name+"/each"] = figure.Summarise(figure.Nanoseconds, each[name])
-			set["rush/"+name+"/failed"] = figure.Summarise(figure.Count, failed[name])
-		}
+	}
+	set := figure.Set{}
+	for name := range each {
+		set["rush/"+name+"/each"] = figure.Summarise(figure.Nanoseconds, each[name])
 	}
 	return set, restore()
 }
@@ -71,13 +56,12 @@ func rush(container []string) (figure.Set, error) {
 // way is a command of which many start at once.
 type way struct {
 	name string
-	env  []string
 	argv []string
 }
 
-// rush starts them and waits for all, in nanoseconds. Those that docker itself failed, as it
-// does when its daemon is late to answer, are not among each.
-func (w way) rush() (all float64, each []float64, err error) {
+// rush starts them and waits for all; each is in nanoseconds. Those that docker itself failed,
+// as it does when its daemon is late to answer, are not among them.
+func (w way) rush() (each []float64, err error) {
 	type end struct {
 		took float64
 		said string
@@ -85,12 +69,10 @@ func (w way) rush() (all float64, each []float64, err error) {
 	}
 	ends := make([]end, rushStarts)
 	var starts sync.WaitGroup
-	begin := time.Now()
 	for i := range ends {
 		starts.Go(func() {
 			var said bytes.Buffer
 			cmd := exec.Command(w.argv[0], w.argv[1:]...)
-			cmd.Env = append(os.Environ(), w.env...)
 			cmd.Stderr = &said
 			err := cmd.Start()
 			own := time.Now() // this program starts one at a time; their time does not include that
@@ -101,17 +83,16 @@ func (w way) rush() (all float64, each []float64, err error) {
 		})
 	}
 	starts.Wait()
-	all = float64(time.Since(begin))
 	for _, e := range ends {
 		switch {
 		case e.err == nil:
 			each = append(each, e.took)
 		case !strings.Contains("\n"+e.said, "\ndocker: "):
-			return 0, nil, fmt.Errorf("run %q: %w\n%s", w.argv, e.err, e.said)
+			return nil, fmt.Errorf("run %q: %w\n%s", w.argv, e.err, e.said)
 		}
 	}
 	if len(each) == 0 {
-		return 0, nil, fmt.Errorf("run %q: all fail, the first with %w\n%s", w.argv, ends[0].err, ends[0].said)
+		return nil, fmt.Errorf("run %q: all fail, the first with %w\n%s", w.argv, ends[0].err, ends[0].said)
 	}
-	return all, each, nil
+	return each, nil
 }

@@ -3,9 +3,6 @@ package main
 import (
 	"errors"
 	"os"
-
-	"github.com/metax-ctk/container-toolkit/test/bench/internal/figure"
-	"github.com/metax-ctk/container-toolkit/test/bench/internal/stopwatch"
 )
 
 // On a machine that is less than a real node, test/e2e moves runc to realRunc and puts a
@@ -15,26 +12,9 @@ const (
 	realRunc = runc + ".real"
 )
 
-const shimRounds = 100
-
 func hasShim() bool {
 	_, err := os.Stat(realRunc)
 	return err == nil
-}
-
-// shim measures the cost of the shim for the program that starts runc.
-func shim([]string) (figure.Set, error) {
-	if !hasShim() {
-		return figure.Set{}, nil
-	}
-	r, err := stopwatch.Time(shimRounds,
-		stopwatch.Process("runc", nil, realRunc, "--version"),
-		stopwatch.Process("shim", nil, runc, "--version"),
-	)
-	if err != nil {
-		return nil, err
-	}
-	return figure.Set{"engine/shim": r.Added("shim", "runc")}, nil
 }
 
 // bareRunc takes the shim out of the way until restore, as on a real node. No container can

@@ -12,43 +12,23 @@ import (
 
 const toolkitRounds = 50
 
-// The trees of the nodes that are read below a root. One without mx-smi has the suffix bare.
-const (
-	tree8  = "/tmp/c500-8"
-	tree64 = "/tmp/superpod-64"
-	bare   = "-bare"
-	mxSMI  = "opt/mxdriver/bin/mx-smi"
-)
+// tree8 is the tree of the node that is read below a root.
+const tree8 = "/tmp/c500-8"
 
-// grow makes the trees.
+// grow makes the tree.
 func grow() error {
-	for _, tree := range []string{tree8, tree64} {
-		for _, dir := range []string{tree, tree + bare} {
-			if _, err := output("metax-ctk", "sim", "create", filepath.Base(tree), dir); err != nil {
-				return err
-			}
-		}
-		if err := os.Remove(filepath.Join(tree+bare, mxSMI)); err != nil {
-			return err
-		}
-	}
-	return nil
+	_, err := output("metax-ctk", "sim", "create", filepath.Base(tree8), tree8)
+	return err
 }
 
-// toolkit is the time of metax-ctk's commands that read a node, as whole processes: with the
-// simulated mx-smi, without it, and it alone.
+// toolkit is the time of "cdi generate", of the simulated mx-smi that it asks, and of the start
+// of metax-ctk, as whole processes.
 func toolkit([]string) (figure.Set, error) {
-	var cases []stopwatch.Case
-	for _, tree := range []string{tree8, tree64} {
-		size := map[string]string{tree8: "/8", tree64: "/64"}[tree]
-		cases = append(cases,
-			stopwatch.Process("list"+size, nil, "metax-ctk", "--root", tree+bare, "device", "list"),
-			generate("generate"+size, tree),
-			generate("generate-bare"+size, tree+bare),
-			queries("mx-smi"+size, filepath.Join(tree, mxSMI)),
-		)
-	}
-	r, err := stopwatch.Time(toolkitRounds, append(cases, stopwatch.Process("start", nil, "metax-ctk", "version"))...)
+	r, err := stopwatch.Time(toolkitRounds,
+		generate("generate/8", tree8),
+		queries("mx-smi/8", filepath.Join(tree8, "opt/mxdriver/bin/mx-smi")),
+		stopwatch.Process("start", nil, "metax-ctk", "version"),
+	)
 	if err != nil {
 		return nil, err
 	}

@@ -6,10 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
-	"os/exec"
-	"strings"
-	"time"
 
 	"github.com/metax-ctk/container-toolkit/test/bench/internal/figure"
 	"github.com/metax-ctk/container-toolkit/test/bench/internal/stopwatch"
@@ -17,7 +13,6 @@ import (
 
 const (
 	wrapperRounds = 200
-	initRounds    = 51
 	// noClient has metax-docker become a client that ends at once.
 	noClient = "METAX_CTK_DOCKER=/e2e/nothing"
 )
@@ -29,39 +24,22 @@ func wrapper(container []string) (figure.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	forgetBelow, err := reconcile(nodeDir)
-	if err != nil {
-		return nil, err
-	}
 	restore, err := bareRunc()
 	if err != nil {
 		return nil, err
 	}
-	run := func(name string, options []string, env ...string) stopwatch.Case {
-		argv := append([]string{"metax-docker", "run", "--rm", "--gpus=4"}, options...)
-		return after(forget, stopwatch.Process(name, append(env, noClient), append(argv, container...)...))
-	}
 	r, err := stopwatch.Time(wrapperRounds,
 		stopwatch.Process("client", nil, "/e2e/nothing"),
 		stopwatch.Process("none", []string{noClient}, "metax-docker", "ps"),
-		run("gpus", nil),
-		run("gpus-flags", []string{"--inject=flags"}),
-		after(forgetBelow, run("gpus-root", nil, "METAX_CTK_ROOT="+nodeDir)),
+		after(forget, stopwatch.Process("gpus", []string{noClient}, append([]string{"metax-docker", "run", "--rm", "--gpus=4"}, container...)...)),
 		stopwatch.Case{Name: "info", Run: info},
-		stopwatch.Process("runc", nil, "runc", "--version"),
 	)
-	if err = errors.Join(err, restore(), forget(), forgetBelow()); err != nil {
+	if err = errors.Join(err, restore(), forget()); err != nil {
 		return nil, err
 	}
-	set := figure.Set{
-		"wrapper/client": r.Wall("client"),
-		"engine/info":    r.Wall("info"),
-		"engine/runc":    r.Wall("runc"),
-	}
-	for _, name := range []string{"none", "gpus", "gpus-flags", "gpus-root"} {
-		set["wrapper/"+name] = r.Added(name, "client")
-	}
-	return set, nil
+	return figure.Set{
+		"wrapper/none": r.Added("none", "client"), "wrapper/gpus": r.Added("gpus", "client"), "engine/info": r.Wall("info"),
+	}, nil
 }
 
 // info asks the daemon what metax-docker asks it.
@@ -79,42 +57,4 @@ func info() (int64, error) {
 		err = fmt.Errorf("the daemon does not list the GPUs:\n%s", answer)
 	}
 	return 0, err
-}
-
-// initialisation is what metax-docker's packages do before main, by the Go runtime's own word.
-func initialisation([]string) (figure.Set, error) {
-	var values []float64
-	for range initRounds {
-		cmd := exec.Command("metax-docker", "run", "--dry-run", "--gpus=4", "--inject=flags", "IMAGE")
-		cmd.Env = append(os.Environ(), noClient, "GODEBUG=inittrace=1")
-		text, err := cmd.CombinedOutput()
-		if err != nil {
-			return nil, fmt.Errorf("trace the start of metax-docker: %w\n%s", err, text)
-		}
-		sum, err := initTime(string(text))
-		if err != nil {
-			return nil, err
-		}
-		values = append(values, float64(sum))
-	}
-	return figure.Set{"wrapper/init": figure.Summarise(figure.Nanoseconds, values)}, nil
-}
-
-// initTime adds the times of a trace's lines, which are such as
-// "init net @0.83 ms, 0.012 ms clock, 1248 bytes, 22 allocs".
-func initTime(trace string) (time.Duration, error) {
-	var sum time.Duration
-	packages := 0
-	for line := range strings.Lines(trace) {
-		var name string
-		var at, clock float64
-		if n, _ := fmt.Sscanf(line, "init %s @%f ms, %f ms clock", &name, &at, &clock); n == 3 {
-			packages++
-			sum += time.Duration(clock * float64(time.Millisecond))
-		}
-	}
-	if packages == 0 {
-		return 0, fmt.Errorf("no package in the trace of initialisation:\n%s", trace)
-	}
-	return sum, nil
 }

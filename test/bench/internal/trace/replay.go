@@ -55,22 +55,19 @@ func (c Cluster) Replay(by string, jobs []Job, places []Place) (Result, error) {
 			return Result{}, err
 		}
 	}
-	result := r.tally.result(by, c.Nodes*len(c.GPUs), r.now)
-	result.Timeline = r.course.timeline(r.course.step, r.now, c.Nodes*len(c.GPUs))
-	return result, nil
+	return r.tally.result(by, c.Nodes*len(c.GPUs), r.now), nil
 }
 
 // replay is a trace on its way through a cluster.
 type replay struct {
 	Cluster
-	free   [][]int // by node, ascending
-	loose  []float64
-	busy   int
-	now    Time
-	ends   ends
-	tally  tally
-	gauge  *gauge
-	course recorder
+	free  [][]int // by node, ascending
+	loose []float64
+	busy  int
+	now   Time
+	ends  ends
+	tally tally
+	gauge *gauge
 }
 
 func (c Cluster) begin() (*replay, error) {
@@ -108,7 +105,6 @@ func (r *replay) advance(to Time) {
 	loose /= float64(r.Nodes)
 	r.tally.busy += float64(float64(r.busy) * d)
 	r.tally.fragmented += float64(loose * d)
-	r.course.add(r.now, to, sums{busy: float64(r.busy), fragmented: loose})
 	r.now = to
 }
 

@@ -16,14 +16,13 @@ func TestReplay(t *testing.T) {
 	picker, gpus := simulated(t, "c500-8")
 	jobs := generated(t, Spec{Jobs: 2000, GPUs: 8, Load: 0.8, Mix: fewLarge, MeanDuration: Hour, Seed: 7})
 	atOnce := Time(0)
-	r := newRun(picker, key.Spread, gpus, jobs, Options{Timeline: true, Patience: &atOnce})
+	r := newRun(picker, key.Spread, gpus, jobs, Options{Patience: &atOnce})
 	places := make([]Place, len(jobs))
 	r.started = func(now running) { places[now.job] = Place{GPUs: now.gpus} }
 	if err := r.all(); err != nil {
 		t.Fatal(err)
 	}
 	want := r.tally.result("somebody", 8, r.now)
-	want.Timeline = r.course.timeline(r.course.step, r.now, 8)
 	got, err := Cluster{picker, 1, gpus}.Replay("somebody", jobs, places)
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +42,6 @@ func TestReplayCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got.Timeline = nil
 	// On node 1 six GPUs lie 3 and 3: two pairs of three; on node 0 nothing is free.
 	want := Result{
 		Policy: "somebody", Jobs: 4, Started: 3, GaveUp: 1, Acceptance: 0.75, Classes: []ClassCount{{topology.SYS, 3}},
