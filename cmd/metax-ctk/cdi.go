@@ -25,7 +25,7 @@ func (t toolkit) cdiCommand() *cli.Command {
 			{
 				Name:  "generate",
 				Usage: "write the CDI specs of the node",
-				Flags: append(specFlags(),
+				Flags: append(specFlags("all of them, with --output gpu"),
 					&cli.StringFlag{Name: "output", Usage: "write to `FILE`, making its directory, or - for standard output (default: /var/run/cdi/VENDOR-CLASS.json below the root)"},
 					&cli.StringFlag{Name: "format", Usage: "json or yaml (default: by the file's extension, else json)"},
 					&cli.BoolFlag{Name: "force", Usage: "write although some GPUs have no device nodes"},
@@ -36,7 +36,7 @@ func (t toolkit) cdiCommand() *cli.Command {
 				Name:  "list",
 				Usage: "list the CDI devices that engines find",
 				Flags: []cli.Flag{
-					specDirFlag(), kindFlags()[0], kindFlags()[1],
+					specDirFlag(), vendorFlag(), classFlag("gpu"),
 					&cli.BoolFlag{Name: "all-kinds", Usage: "also the devices of other kinds"},
 				},
 				Action: t.cdiList,
@@ -45,42 +45,45 @@ func (t toolkit) cdiCommand() *cli.Command {
 				Name:      "check",
 				Usage:     "check the spec: its form, the files that it names, and drift from the node",
 				ArgsUsage: "[FILE]",
-				Flags:     append(specFlags(), specDirFlag()), Action: t.cdiCheck,
+				Flags:     append(specFlags("all of them"), specDirFlag()), Action: t.cdiCheck,
 			},
 			{
 				Name:      "diff",
 				Usage:     "what cdi generate would change",
 				ArgsUsage: "[FILE]",
-				Flags:     specFlags(), Action: t.cdiDiff,
+				Flags:     specFlags("gpu"), Action: t.cdiDiff,
 			},
 		},
 	}
 }
 
-func kindFlags() []cli.Flag {
-	return []cli.Flag{
-		&cli.StringFlag{Name: "vendor", Value: cdi.DefaultVendor, Usage: "the `VENDOR` of the CDI kind"},
-		&cli.StringFlag{
-			Name: "class", Value: cdi.DefaultClass, Usage: "the `CLASS` of the CDI kind: gpu, sgpu (slices), maca (the host's MXMACA)",
-			Action: func(c *cli.Context, class string) error {
-				classes := []string{cdi.DefaultClass, cdi.SliceClass, cdi.SoftwareClass}
-				if c.String("vendor") == cdi.DefaultVendor && !slices.Contains(classes, class) {
-					return usagef("--class %q: want %s%s", class, strings.Join(classes, ", "), wording.Meant(class, classes...))
-				}
-				return nil
-			},
+func vendorFlag() cli.Flag {
+	return &cli.StringFlag{Name: "vendor", Value: cdi.DefaultVendor, Usage: "the `VENDOR` of the CDI kind"}
+}
+
+func classFlag(byDefault string) cli.Flag {
+	return &cli.StringFlag{
+		Name: "class", Value: cdi.DefaultClass, DefaultText: byDefault,
+		Usage: "the `CLASS` of the CDI kind: gpu, sgpu (slices), maca (the host's MXMACA)",
+		Action: func(c *cli.Context, class string) error {
+			classes := []string{cdi.DefaultClass, cdi.SliceClass, cdi.SoftwareClass}
+			if c.String("vendor") == cdi.DefaultVendor && !slices.Contains(classes, class) {
+				return usagef("--class %q: want %s%s", class, strings.Join(classes, ", "), wording.Meant(class, classes...))
+			}
+			return nil
 		},
 	}
 }
 
 // specFlags shape a spec; generate, check and diff have them in common.
-func specFlags() []cli.Flag {
-	return append(kindFlags(),
+func specFlags(class string) []cli.Flag {
+	return []cli.Flag{
+		vendorFlag(), classFlag(class),
 		&cli.StringSliceFlag{Name: "device-name-strategy", Usage: "name devices by `NAMES`: index, uuid, bdf, all; repeatable or with commas (default: all of them)"},
 		&cli.StringFlag{Name: "engine-root", Usage: "`DIR` below which the engine finds the node's files (default: the root)"},
 		hookFlag(),
 		&cli.BoolFlag{Name: "no-groups", Usage: "leave out the groups of device nodes, which need CDI 0.7 (Podman 4 reads less)"},
-	)
+	}
 }
 
 func specDirFlag() cli.Flag {
