@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/metax-ctk/container-toolkit/internal/discover"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/ps"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
 	"github.com/metax-ctk/container-toolkit/internal/wording"
@@ -48,13 +51,33 @@ func (t toolkit) psOnce(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	readings := t.readingsBeside(c, node)
 	report, err := t.report(c, node, c.StringSlice("source")...)
+	load := <-readings
 	if err != nil {
 		return fmt.Errorf("find out which GPUs are in use: %w", err)
 	}
 	t.warnLost(report.State.Lost)
-	told := ps.Describe(node, report)
+	told := ps.Describe(node, report, load)
 	return t.print(c, told, psTable(told))
+}
+
+// readingsBeside reads the GPUs of a host while the caller asks who uses them. There are none
+// for a request of named sources, which metax-docker makes before a container starts.
+func (t toolkit) readingsBeside(c *cli.Context, n gpu.Node) <-chan []gpu.Reading {
+	answer := make(chan []gpu.Reading, 1)
+	if at := t.selected(c); at.IsHost() && !c.IsSet("source") && discover.NotLoaded(n) == "" {
+		go func() {
+			readings, _, err := at.Readings(c.Context, n, 0)
+			if err != nil && !errors.Is(err, discover.ErrNoReadings) && c.Context.Err() == nil {
+				t.warn(fmt.Sprintf("the load of the GPUs is not known (%v); a GPU shown as free may have load", err))
+			}
+			answer <- readings
+		}()
+	} else {
+		answer <- nil
+	}
+	return answer
 }
 
 // psTable has a row for each GPU and holder, then the queue and the sources.
@@ -63,8 +86,11 @@ func psTable(o ps.Occupancy) string {
 	for _, g := range o.GPUs {
 		if len(g.Holders) == 0 {
 			state := cmp.Or(g.Parts, "free")
-			if !g.Healthy {
+			switch {
+			case !g.Healthy:
 				state = "unhealthy"
+			case g.UserUnknown:
+				state = ps.UserNotKnown
 			}
 			rows = append(rows, []string{strconv.Itoa(g.Index), state, "", "", "", "", "", ""})
 		}
@@ -78,7 +104,8 @@ func psTable(o ps.Occupancy) string {
 	return terminal.Table(rows) + summaryLine(o.Summary) + queueTable(o.Queue) + sourceNote(o.Sources)
 }
 
-// summaryLine says how many GPUs are free, and how many are neither free nor in use.
+// summaryLine says how many GPUs are free, and how many are neither free nor in use by a known
+// user.
 func summaryLine(s ps.Summary) string {
 	is := func(n int) string {
 		if n == 1 {
@@ -87,7 +114,14 @@ func summaryLine(s ps.Summary) string {
 		return "are"
 	}
 	line := fmt.Sprintf("\n%d of %s %s free", s.Free, wording.Count(s.GPUs, "GPU"), is(s.Free))
-	if out := s.GPUs - s.Free - s.InUse; out > 0 {
+	switch s.UserUnknown {
+	case 0:
+	case 1:
+		line += "; 1 has load and no known user"
+	default:
+		line += fmt.Sprintf("; %d have load and no known user", s.UserUnknown)
+	}
+	if out := s.GPUs - s.Free - s.InUse - s.UserUnknown; out > 0 {
 		line += fmt.Sprintf("; %d %s unhealthy or divided into slices", out, is(out))
 	}
 	return line + "\n"

@@ -142,7 +142,7 @@ func TestBetween(t *testing.T) {
 
 func TestPsTable(t *testing.T) {
 	o := ps.Occupancy{
-		Summary: ps.Summary{GPUs: 3, InUse: 2},
+		Summary: ps.Summary{GPUs: 4, InUse: 2, UserUnknown: 1},
 		Queue: []ps.Waiting{
 			{ID: "eeeeeeeeeeee", Count: 4, State: ps.InLine, Position: 1, PID: 8, User: "bob", WaitedSeconds: 3725},
 			{ID: "ffffffffffff", GPUs: []int{0, 1}, State: ps.Ended, PID: 9, EndedBy: "ann"},
@@ -159,6 +159,7 @@ func TestPsTable(t *testing.T) {
 				{State: "open", Sources: []string{"process"}, Processes: []ps.Process{{PID: 7, Command: "a\nb"}}},
 			}},
 			{Index: 2},
+			{Index: 3, Healthy: true, UserUnknown: true},
 		},
 		Sources: []ps.Source{
 			{Engine: "docker", Endpoint: "/a", Status: ps.Absent},
@@ -174,8 +175,9 @@ func TestPsTable(t *testing.T) {
 0    running          container 666666666666  666666666666  containerd  -        -      -
 1    open, unhealthy  process 7 (a�b)         -             -           -        -      process
 2    unhealthy        -                       -             -           -        -      -
+3    user not known   -                       -             -           -        -      -
 
-0 of 3 GPUs are free; 1 is unhealthy or divided into slices
+0 of 4 GPUs are free; 1 has load and no known user; 1 is unhealthy or divided into slices
 
 POSITION  REQUEST       GPUS   STATE         PROCESS  USER  SINCE  WAITED
 1         eeeeeeeeeeee  any 4  waiting       8        bob   -      1h2m5s

@@ -11,6 +11,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/ps"
+	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
 	"github.com/metax-ctk/container-toolkit/internal/top"
 )
@@ -83,9 +84,16 @@ func (t toolkit) askReadings(c *cli.Context, node gpu.Node) top.Question {
 	}
 }
 
-// askUsers asks who uses the GPUs; nobody uses those of a node that is not a host.
+// askUsers asks who uses the GPUs. Those of a simulated node have a made-up user, as their
+// readings are, and nobody uses those of a file.
 func (t toolkit) askUsers(c *cli.Context, node gpu.Node) (top.Question, error) {
-	see := func(context.Context) (lease.Report, error) { return lease.Report{}, nil }
+	var madeUp lease.Report
+	if at := t.selected(c); !at.IsHost() {
+		if _, err := sim.Node(at.Node); err == nil {
+			madeUp.Holders = sim.Holders(node)
+		}
+	}
+	see := func(context.Context) (lease.Report, error) { return madeUp, nil }
 	if t.selected(c).IsHost() {
 		k, err := t.keeper(c, node)
 		if err != nil {

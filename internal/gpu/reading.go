@@ -14,6 +14,24 @@ type Reading struct {
 	ECC     *ECC `json:"ecc,omitempty"`
 }
 
+// idleMemoryMiB is more than the memory in use that idle GPUs report: 666 MiB (N260), 826 (C500)
+// and 858 (C550), each of 65536.
+const idleMemoryMiB = 1024
+
+// Loaded reports whether something runs on the GPU: it has utilisation, or more memory in use
+// than an idle GPU, which is at most 1 GiB or, for a GPU of more than 64 GiB, 1/64 of its memory. A
+// value that is missing shows no load.
+func (r Reading) Loaded() bool {
+	if r.UtilizationPercent != nil && *r.UtilizationPercent > 0 {
+		return true
+	}
+	idle := idleMemoryMiB
+	if r.MemoryTotalMiB != nil {
+		idle = max(idle, *r.MemoryTotalMiB/64)
+	}
+	return r.MemoryUsedMiB != nil && *r.MemoryUsedMiB > idle
+}
+
 // ECC counts the memory errors of a GPU since its driver was loaded, and pages of its memory that are not used
 // any more because of such errors.
 type ECC struct {

@@ -14,8 +14,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
-// Describe converts a report about the node into the document of metax-ctk ps.
-func Describe(node gpu.Node, report lease.Report) Occupancy {
+// Describe converts a report about the node into the document of metax-ctk ps. The readings
+// show load of which the report does not know the user; nil if there are none.
+func Describe(node gpu.Node, report lease.Report, readings []gpu.Reading) Occupancy {
 	d := describer{node, map[uint32]string{}}
 	o := Occupancy{
 		APIVersion: lease.APIVersion, Kind: OccupancyKind, Summary: summarize(node, report.Holders), GPUs: make([]GPU, 0, len(node.GPUs)),
@@ -26,9 +27,19 @@ func Describe(node gpu.Node, report lease.Report) Occupancy {
 		for _, h := range usage.Held(report.Holders, g.BDF) {
 			row.Holders = append(row.Holders, d.holder(h, g.BDF))
 		}
+		if len(row.Holders) == 0 && row.Healthy && row.Parts == "" && loaded(readings, g.BDF) {
+			row.UserUnknown = true
+			o.Summary.Free--
+			o.Summary.UserUnknown++
+		}
 		o.GPUs = append(o.GPUs, row)
 	}
 	return o
+}
+
+// loaded reports whether a GPU has a reading that shows load.
+func loaded(readings []gpu.Reading, bdf gpu.BDF) bool {
+	return slices.ContainsFunc(readings, func(r gpu.Reading) bool { return r.BDF == bdf && r.Loaded() })
 }
 
 func summarize(node gpu.Node, holders []usage.Holder) Summary {

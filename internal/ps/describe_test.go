@@ -99,7 +99,7 @@ func TestDescribe(t *testing.T) {
 			{Engine: "docker", Endpoint: "/d.sock", Status: OK},
 		},
 	}
-	got := Describe(node(), report)
+	got := Describe(node(), report, nil)
 	if d := cmp.Diff(want, got); d != "" {
 		t.Fatal(d)
 	}
@@ -123,6 +123,34 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
+// TestUserUnknown: a GPU with load that nobody is known to use is not free.
+func TestUserUnknown(t *testing.T) {
+	load, idle := 3, 0
+	slices := gpu.BDF{Bus: 0x11}
+	n := node()
+	n.GPUs = append(n.GPUs, gpu.GPU{Index: 3, BDF: slices, Healthy: true, Mode: gpu.ModeSGPU})
+	readings := []gpu.Reading{
+		{BDF: bdf0, UtilizationPercent: &load}, {BDF: bdf1, UtilizationPercent: &idle},
+		{BDF: bdf2, UtilizationPercent: &load}, // unhealthy
+		{BDF: slices, UtilizationPercent: &load},
+		{BDF: lost, UtilizationPercent: &load},
+	}
+	got := Describe(n, lease.Report{}, readings)
+	if d := cmp.Diff(Summary{GPUs: 4, Free: 1, UserUnknown: 1}, got.Summary); d != "" {
+		t.Error(d)
+	}
+	for i, g := range got.GPUs {
+		if g.UserUnknown != (i == 0) {
+			t.Errorf("GPU %d: %+v", i, g)
+		}
+	}
+	// With a user, the load is explained.
+	got = Describe(n, lease.Report{Holders: []usage.Holder{{GPUs: []gpu.BDF{bdf0}, Lease: &usage.Lease{}}}}, readings)
+	if d := cmp.Diff(Summary{GPUs: 4, Free: 1, InUse: 1}, got.Summary); d != "" || got.GPUs[0].UserUnknown {
+		t.Errorf("%+v, %s", got.GPUs[0], d)
+	}
+}
+
 // TestPrivileged: a container that requested no GPU is a source for the GPUs of its
 // lease.
 func TestPrivileged(t *testing.T) {
@@ -136,7 +164,7 @@ func TestPrivileged(t *testing.T) {
 		{"without privilege", usage.Holder{Lease: &usage.Lease{GPUs: []gpu.BDF{bdf0}}, Container: &usage.Container{}}, "lease"},
 	} {
 		tc.holder.GPUs = []gpu.BDF{bdf0}
-		got := Describe(node(), lease.Report{Holders: []usage.Holder{tc.holder}})
+		got := Describe(node(), lease.Report{Holders: []usage.Holder{tc.holder}}, nil)
 		if have := strings.Join(got.GPUs[0].Holders[0].Sources, "+"); have != tc.want {
 			t.Errorf("%s: got %q, want %q", tc.name, have, tc.want)
 		}

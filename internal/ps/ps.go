@@ -33,12 +33,14 @@ type Occupancy struct {
 	Lost string `json:"lost,omitempty"`
 }
 
-// Summary counts the GPUs of the node: each is free, in use, or neither because it is
-// unhealthy or divided into slices.
+// Summary counts the GPUs of the node: each is free, in use, at work for a user that is not
+// known, or neither because it is unhealthy or divided into slices.
 type Summary struct {
 	GPUs  int `json:"gpus"`
 	Free  int `json:"free"`
 	InUse int `json:"inUse"`
+	// UserUnknown counts the GPUs with GPU.UserUnknown.
+	UserUnknown int `json:"userUnknown,omitempty"`
 }
 
 // GPU is a GPU of the node and its holders.
@@ -50,7 +52,13 @@ type GPU struct {
 	// Parts is how the GPU is divided, "sgpu: 2 slices"; nobody gets it as a whole.
 	Parts   string   `json:"parts,omitempty"`
 	Holders []Holder `json:"holders"`
+	// UserUnknown is true for a GPU that would be free but for its load: no source reported a
+	// user, and its reading is not that of an idle GPU.
+	UserUnknown bool `json:"userUnknown,omitempty"`
 }
+
+// UserNotKnown is what people read of a GPU with UserUnknown.
+const UserNotKnown = "user not known"
 
 // Holder is one user of a GPU.
 type Holder struct {

@@ -5,7 +5,19 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
+	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
+
+// Holders is the made-up user of Readings: a container on all healthy GPUs.
+func Holders(n gpu.Node) []usage.Holder {
+	job := usage.Container{Engine: "simulation", ID: "train", State: usage.Running, Facts: usage.Facts{Name: "train"}}
+	for _, g := range n.GPUs {
+		if g.Healthy {
+			job.GPUs = append(job.GPUs, g.BDF)
+		}
+	}
+	return []usage.Holder{{GPUs: job.GPUs, Container: &job}}
+}
 
 // Readings are made-up readings of the node's GPUs at a look, numbered from 0: those that
 // a training job on all healthy GPUs might have. They depend only on the node and the

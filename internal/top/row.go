@@ -40,10 +40,13 @@ func withUnit(v *int, unit string) string {
 	return strconv.Itoa(*v) + unit
 }
 
-// usedBy names the users of the GPU, or says that it is free, or why it cannot be used; "-"
-// if its users are not known.
+// usedBy names the users of the GPU, or says that it is free, or why it is not; "-" if nobody
+// was asked who uses it.
 func (g GPU) usedBy() string {
 	var users []string
+	if g.UserUnknown {
+		users = append(users, ps.UserNotKnown)
+	}
 	for _, h := range g.Holders {
 		users = append(users, user(h))
 	}

@@ -88,7 +88,7 @@ func (s State) Complete() bool {
 
 // Top returns the document of the state at a time.
 func (s State) Top(now time.Time) Top {
-	told := ps.Describe(s.Node, s.report)
+	told := ps.Describe(s.Node, s.report, s.readings)
 	t := Top{
 		APIVersion: lease.APIVersion, Kind: Kind, Node: terminal.Line(s.Node.Name), Summary: &told.Summary,
 		Readings: s.read.source(now, s.Interval), Users: s.users.source(now, s.Interval), GPUs: make([]GPU, len(told.GPUs)), Queue: told.Queue,
@@ -103,7 +103,7 @@ func (s State) Top(now time.Time) Top {
 	for i, g := range told.GPUs {
 		t.GPUs[i] = GPU{GPU: g, Model: s.Node.GPUs[i].Model}
 		if unknown {
-			t.GPUs[i].Holders = nil
+			t.GPUs[i].Holders, t.GPUs[i].UserUnknown = nil, false
 		}
 		for _, r := range s.readings {
 			if r.BDF == g.BDF {

@@ -190,6 +190,27 @@ func TestUsers(t *testing.T) {
 	}
 }
 
+// TestUserUnknown: a GPU with load and no known user is not free, and has no word for its user
+// while nobody was asked.
+func TestUserUnknown(t *testing.T) {
+	s := working().WithUsers(lease.Report{}, nil, noon)
+	told := s.Top(noon)
+	var used []string
+	for _, g := range told.GPUs {
+		used = append(used, g.Row()[len(Head)-1])
+	}
+	if d := cmp.Diff([]string{"free", "user not known", "free", "unhealthy"}, used); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff(ps.Summary{GPUs: 4, Free: 2, UserUnknown: 1}, *told.Summary); d != "" {
+		t.Error(d)
+	}
+	never := State{Node: s.Node, readings: s.readings}.Top(noon).GPUs[1]
+	if row := never.Row(); row[len(row)-1] != "-" || never.UserUnknown {
+		t.Errorf("before anybody was asked: %+v", never)
+	}
+}
+
 // TestLive: a question that takes long is not asked again meanwhile, and does not keep the others'
 // answers; the numbers count.
 func TestLive(t *testing.T) {
