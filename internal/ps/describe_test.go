@@ -130,7 +130,8 @@ func TestUserUnknown(t *testing.T) {
 	n := node()
 	n.GPUs = append(n.GPUs, gpu.GPU{Index: 3, BDF: slices, Healthy: true, Mode: gpu.ModeSGPU})
 	readings := []gpu.Reading{
-		{BDF: bdf0, UtilizationPercent: &load}, {BDF: bdf1, UtilizationPercent: &idle},
+		{BDF: bdf0, UtilizationPercent: &load},
+		{BDF: bdf1, UtilizationPercent: &idle},
 		{BDF: bdf2, UtilizationPercent: &load}, // unhealthy
 		{BDF: slices, UtilizationPercent: &load},
 		{BDF: lost, UtilizationPercent: &load},
