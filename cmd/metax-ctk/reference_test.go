@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "rewrite golden files, scripts and the p
 func TestReference(t *testing.T) {
 	for file, text := range map[string]string{
 		"../../docs/cli.md":       reference(t),
-		"../../docs/topology.svg": output(t, "--node", "c500-8", "topology", "print", "--format", "svg", "--pick", "4"),
+		"../../docs/topology.svg": topologyPicture(t),
 		"../../docs/terminal.svg": terminalPicture(t,
 			"metax-ctk --node c500-8-degraded topology print --format tree --busy 4 --pick 2",
 			"metax-ctk --node c500-8 top --once"),

@@ -84,7 +84,7 @@ func (t toolkit) askReadings(c *cli.Context, node gpu.Node) top.Question {
 	}
 }
 
-// askUsers asks who uses the GPUs. Those of a simulated node have a made-up user, as their
+// askUsers asks who uses the GPUs. Those of a simulated node have made-up users, as their
 // readings are, and nobody uses those of a file.
 func (t toolkit) askUsers(c *cli.Context, node gpu.Node) (top.Question, error) {
 	var madeUp lease.Report

@@ -2,25 +2,29 @@ package sim
 
 import (
 	"math"
+	"slices"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
-// Holders is the made-up user of Readings: a container on all healthy GPUs.
-func Holders(n gpu.Node) []usage.Holder {
-	job := usage.Container{Engine: "simulation", ID: "train", State: usage.Running, Facts: usage.Facts{Name: "train"}}
-	for _, g := range n.GPUs {
-		if g.Healthy {
-			job.GPUs = append(job.GPUs, g.BDF)
+// Holders are the made-up users of Readings: two containers, each on half of the healthy GPUs.
+func Holders(n gpu.Node) (holders []usage.Holder) {
+	healthy := slices.DeleteFunc(slices.Clone(n.GPUs), func(g gpu.GPU) bool { return !g.Healthy })
+	half := (len(healthy) + 1) / 2
+	for i, name := range []string{"train", "serve"} {
+		c := usage.Container{Engine: "simulation", ID: name, State: usage.Running, Facts: usage.Facts{Name: name}}
+		for _, g := range [][]gpu.GPU{healthy[:half], healthy[half:]}[i] {
+			c.GPUs = append(c.GPUs, g.BDF)
 		}
+		holders = append(holders, usage.Holder{GPUs: c.GPUs, Container: &c})
 	}
-	return []usage.Holder{{GPUs: job.GPUs, Container: &job}}
+	return holders
 }
 
-// Readings are made-up readings of the node's GPUs at a look, numbered from 0: those that
-// a training job on all healthy GPUs might have. They depend only on the node and the
+// Readings are made-up readings of the node's GPUs at a look, numbered from 0: those that jobs
+// on all healthy GPUs might have. They depend only on the node and the
 // number of the look. An unhealthy GPU has none.
 func Readings(n gpu.Node, look int) []gpu.Reading {
 	graph, _ := topology.New(n)

@@ -39,12 +39,12 @@ func TestReadings(t *testing.T) {
 			t.Errorf("%s: nothing moves", name)
 		}
 	}
-	// Their user has the healthy GPUs.
+	// Their users have the healthy GPUs.
 	degraded, err := Node("c500-8-degraded")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := Holders(degraded); len(got) != 1 || len(got[0].GPUs) != 7 || got[0].String() != "container train (simulation)" {
+	if got := Holders(degraded); len(got) != 2 || len(got[0].GPUs) != 4 || len(got[1].GPUs) != 3 || got[0].String() != "container train (simulation)" {
 		t.Errorf("held by %+v", got)
 	}
 	node, err := Node("c500-8")

@@ -24,8 +24,19 @@ func views(t testing.TB) map[string]View {
 		"c500-4-degraded": {Node: degraded(t), Picked: []int{0, 3}, InUse: []int{1, 3}},
 		"c500-8-sgpu":     {Node: divided(t), Picked: []int{4, 6}, InUse: []int{2}},
 		"bare":            {Node: bare()},
+		"ten":             {Node: ten(t), Picked: []int{5, 6}, InUse: []int{0, 1}, Users: []string{"container train (docker), lease aaaaaaaaaaaa, of alice"}},
 		"superpod-64":     {Node: superpod(t, 8), Picked: sequence(8, 12), InUse: []int{0, 1, 2}},
 	}
+}
+
+// ten returns two domains of five GPUs, which are too many for one row.
+func ten(t testing.TB) gpu.Node {
+	n := build(t, "ten", "MXC500",
+		side{0, "pci0000:0a", "0000:0c:00.0", []string{"0000:0e:00.0", "0000:0f:00.0", "0000:10:00.0", "0000:11:00.0", "0000:12:00.0"}},
+		side{1, "pci0000:31", "0000:33:00.0", []string{"0000:35:00.0", "0000:36:00.0", "0000:37:00.0", "0000:38:00.0", "0000:39:00.0"}})
+	mesh(&n, 64, 0, 1, 2, 3, 4)
+	mesh(&n, 64, 5, 6, 7, 8, 9)
+	return n
 }
 
 // divided returns quads with a GPU in slice mode, and one with virtual functions that

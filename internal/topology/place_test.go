@@ -65,6 +65,13 @@ func TestFace(t *testing.T) {
 		}
 		return n
 	}
+	switches := func(n gpu.Node, size int) gpu.Node {
+		for i := range n.GPUs {
+			g := &n.GPUs[i]
+			g.PCIeRoot, g.PCIeSwitch = fmt.Sprint("pci0000:", i/size), &gpu.BDF{Bus: uint8(i / size)}
+		}
+		return n
+	}
 	for name, test := range map[string]struct {
 		node gpu.Node
 		rows []int // GPUs in each; nil if they do not face each other
@@ -72,11 +79,11 @@ func TestFace(t *testing.T) {
 		"none":                       {node(), []int{0}},
 		"one":                        {node(1), []int{1}},
 		"four on two nodes":          {node(2, 2), []int{4}},
-		"five":                       {node(5), []int{2, 3}},
-		"nodes stay whole":           {node(3, 5), []int{3, 5}},
-		"as even as can be":          {node(2, 2, 2, 2), []int{4, 4}},
-		"switches stay whole":        {quads(t), []int{4, 4}},
-		"inner switches are next":    {cascade(t), []int{4, 3}},
+		"eight":                      {node(2, 2, 2, 2), []int{8}},
+		"nine":                       {node(9), []int{4, 5}},
+		"nodes stay whole":           {node(3, 6), []int{3, 6}},
+		"as even as can be":          {node(3, 3, 3, 3), []int{6, 6}},
+		"switches stay whole":        {switches(node(12), 4), []int{4, 8}},
 		"a node too large for a row": {node(10, 6), nil},
 		"sixteen":                    {node(16), []int{8, 8}},
 		"seventeen":                  {node(9, 8), nil},

@@ -3,6 +3,7 @@ package topology
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/svg"
@@ -16,9 +17,9 @@ const (
 )
 
 // SVG writes the node as a self-contained picture: GPUs as cards below their PCIe switches
-// and NUMA nodes, MetaXLink as lines between them. Up to 16 GPUs are in one row or in two
-// rows that face each other, unless that splits a host bridge; every link is drawn, but a bus
-// joins a domain of 8 or more GPUs. Other nodes are a grid, in which a bus joins each
+// and NUMA nodes, MetaXLink as lines between them. Up to 8 GPUs are in one row, and up
+// to 16 in two rows that face each other, unless that splits a host bridge; every link is drawn,
+// but a bus joins a domain of 8 or more GPUs. Other nodes are a grid, in which a bus joins each
 // MetaXLink domain.
 func SVG(w io.Writer, v View) error {
 	s, err := v.check()
@@ -65,6 +66,9 @@ func (s *checkedView) description() string {
 	if len(s.domains) == 0 {
 		say("No MetaXLink")
 	}
+	if between := s.betweenDomains(); len(between) > 0 {
+		say("%s", betweenWords(between))
+	}
 	for _, m := range s.marks {
 		say("GPU %s: %s", wording.Ranges(m.gpus()), m.word)
 	}
@@ -96,21 +100,20 @@ func (s *checkedView) legend(c *canvas, width, y int) int {
 	end := y // stays if the legend is empty
 	nics := s.nicLines()
 	y += 16
-	x, fresh := margin, true // fresh: the next item starts a row
+	x := margin
 	item := func(text string, sign func(x, y int)) {
 		text = fit(text, (width-2*margin-40)/8)
 		need := 32 + textWidth(text, 12)
-		if x > margin && (fresh || x+need > width-margin) {
+		if x > margin && x+need > width-margin {
 			x, y = margin, y+26
 		}
-		fresh, end = false, y+20
+		end = y + 20
 		sign(x+12, y+10)
 		c.Text(x+32, y+14, "", text)
 		x += need + 20
 	}
 	if len(s.domains) <= maxListed {
 		for i := range s.domains {
-			fresh = true
 			item(s.domainWords(i), func(x, y int) {
 				c.Line(x-12, y, x+12, y, fmt.Sprintf(`stroke="%s" stroke-width="4" stroke-linecap="round"`, domainColor(i+1)))
 			})
@@ -122,39 +125,70 @@ func (s *checkedView) legend(c *canvas, width, y int) int {
 			}
 		})
 	}
-	fresh = true
 	for _, line := range s.lost().Lines() {
 		item(line, func(x, y int) {
 			c.Line(x-14, y, x+14, y, fmt.Sprintf(`stroke="%s" stroke-width="2" stroke-dasharray="5 4"`, unhealthyEdge))
 			c.sign(x, y, 100, signDown)
 		})
 	}
-	for _, k := range Kinds() {
-		if s.named[k] {
-			item(k.String()+": "+k.Meaning(), func(x, y int) {
-				c.bar(card{x - 12, y - 6, 24, 12}, 4)
-			})
-		}
-	}
-	fresh = true
-	for _, m := range s.marks {
-		item(m.word+": GPU "+wording.Ranges(m.gpus()), func(x, y int) { c.sign(x, y, 100, m.sign) })
-	}
-	fresh = true
-	for _, u := range s.usersOf() {
-		item(u, func(x, y int) { c.sign(x, y, 100, signInUse) })
-	}
-	fresh = true
-	if len(s.domains) == 0 && len(s.gpus) > 1 {
-		item("no MetaXLink", func(x, y int) {
-			c.Line(x-12, y, x+12, y, fmt.Sprintf(`stroke="%s" stroke-width="2" stroke-dasharray="1 5" stroke-linecap="round"`, wire))
+	between := s.betweenDomains()
+	if len(between) > 0 && !s.badged {
+		item(betweenWords(between), func(x, y int) {
+			c.Line(x-14, y, x+14, y, kindLine(between[len(between)-1]))
 		})
 	}
+	for _, k := range Kinds() {
+		if s.named[k] && (s.badged || !slices.Equal(between, []Kind{k})) {
+			item(k.String()+": "+k.Meaning(), func(x, y int) { c.Line(x-14, y, x+14, y, kindLine(k)) })
+		}
+	}
+	if len(s.domains) == 0 && len(s.gpus) > 1 {
+		item("no MetaXLink", func(x, y int) { c.sign(x, y, 100, signNone) })
+	}
+	for _, m := range s.marks {
+		gpus := m.gpus()
+		if m.word == inUse { // those whose user is known follow with the user
+			gpus = slices.DeleteFunc(gpus, func(i int) bool { return s.user(i) != "" })
+		}
+		if len(gpus) == 0 {
+			continue
+		}
+		item(m.word+": GPU "+wording.Ranges(gpus), func(x, y int) { c.sign(x, y, 100, m.sign) })
+	}
+	for _, u := range s.usersOf() {
+		item(inUse+" by "+u, func(x, y int) { c.sign(x, y, 100, signInUse) })
+	}
 	for _, line := range nics {
-		fresh = true
 		item(line, func(x, y int) { c.sign(x, y, 100, signNIC) })
 	}
 	return end
+}
+
+// betweenDomains returns the kinds of link between GPUs of different domains, best first.
+func (s *checkedView) betweenDomains() (kinds []Kind) {
+	var seen [numKinds]bool
+	for a := range s.gpus {
+		for b := range a {
+			if s.domainOf[a] != s.domainOf[b] && s.domainOf[a] > 0 && s.domainOf[b] > 0 {
+				seen[s.graph.Kind(a, b)] = true
+			}
+		}
+	}
+	for _, k := range Kinds() {
+		if seen[k] {
+			kinds = append(kinds, k)
+		}
+	}
+	return kinds
+}
+
+// betweenWords names the kinds of link between domains, and explains the last.
+func betweenWords(kinds []Kind) string {
+	var names []string
+	for _, k := range kinds {
+		names = append(names, k.String())
+	}
+	return strings.Join(names, ", ") + " between the domains: " + kinds[len(kinds)-1].Meaning()
 }
 
 // maxUsers is the greatest number of users of GPUs that the legend names.
@@ -176,7 +210,7 @@ func (s *checkedView) usersOf() (lines []string) {
 		lines = append(lines, fmt.Sprintf("%s: GPU %s", u, wording.Ranges(by[u])))
 	}
 	if more := len(users) - maxUsers; more > 0 {
-		lines = append(lines, fmt.Sprintf("and %d more (metax-ctk ps)", more))
+		lines = append(lines, fmt.Sprintf("%d more (metax-ctk ps)", more))
 	}
 	return lines
 }

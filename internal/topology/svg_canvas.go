@@ -14,6 +14,7 @@ const (
 	barFill       = "#d3dbe7"
 	barEdge       = "#b4c0d0"
 	wire          = "#94a3b8"
+	kindEdge      = "#64748b"
 	cardFill      = "#ffffff"
 	pickFill      = "#e7f7ee"
 	pickEdge      = "#12804a"
@@ -36,6 +37,7 @@ func darkColors() svg.Colors {
 		{barFill, "#2b384f"},
 		{barEdge, "#52627a"},
 		{wire, "#64748b"},
+		{kindEdge, "#94a3b8"},
 		{cardFill, "#111a2c"},
 		{pickFill, "#0f3327"},
 		{pickEdge, "#34c98a"},
@@ -47,6 +49,25 @@ func darkColors() svg.Colors {
 		{unhealthyFill, "#3b1618"},
 		{unhealthyEdge, "#f87171"},
 	}...)
+}
+
+// kindLine returns the attributes of the line that stands for a kind of link other than
+// MetaXLink. Lines differ by their dashes, so that they can be told apart without color.
+func kindLine(k Kind) string {
+	dash := ""
+	switch k {
+	case PXB:
+		dash = ` stroke-dasharray="7 2"`
+	case PHB:
+		dash = ` stroke-dasharray="3 2"`
+	case NODE:
+		dash = ` stroke-dasharray="0 6" stroke-linecap="round"`
+	case SYS:
+		dash = ` stroke-dasharray="8 7" stroke-linecap="round"`
+	case Unknown:
+		return fmt.Sprintf(`stroke="%s" stroke-width="1"`, kindEdge)
+	}
+	return fmt.Sprintf(`stroke="%s" stroke-width="3"%s`, kindEdge, dash)
 }
 
 // domainColors distinguish neighbouring domains; they repeat.
@@ -129,6 +150,13 @@ func disc(color, glyph string) sign {
 func signInUse(c *canvas) {
 	disc(inUseEdge, "M-2 -1v-1a2 2 0 0 1 4 0v1")(c)
 	c.Rect(-4, -1, 8, 5, 1, `fill="#ffffff" stroke="none"`)
+}
+
+// signNone draws a struck line.
+func signNone(c *canvas) {
+	attrs := fmt.Sprintf(`stroke="%s"`, kindEdge)
+	c.Line(-11, 0, 11, 0, attrs)
+	c.Line(-5, 7, 5, -7, attrs)
 }
 
 // signNIC draws a plug.

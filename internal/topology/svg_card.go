@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,10 +15,11 @@ type card struct{ x, y, w, h int }
 
 // The measures of a card with all properties.
 const (
-	cardWidth = 146
-	cardHead  = 32 // the line with the index
-	cardLine  = 15
-	cardGap   = 14
+	cardWidth  = 146
+	narrowCard = 108 // in a row of more than four
+	cardHead   = 32  // the line with the index
+	cardLine   = 15
+	cardGap    = 14
 )
 
 // plate draws a card's rectangle, which differs for free, picked, in use, divided and
@@ -50,20 +52,31 @@ func (s *checkedView) plate(c *canvas, i int, k card, radius int) {
 func (s *checkedView) fullCard(c *canvas, i int, k card) {
 	c.titled(`font-size="11"`, s.caption(i))
 	s.plate(c, i, k, 10)
-	c.Text(k.x+12, k.y+23, `font-size="15" font-weight="700"`, fmt.Sprintf("GPU %d", i))
+	in, room := 12, 18 // the margin of a line, and the characters that fit it
+	if k.w < cardWidth {
+		in, room = 9, 15
+	}
+	c.Text(k.x+in, k.y+23, `font-size="15" font-weight="700"`, fmt.Sprintf("GPU %d", i))
+	below := s.shortUser(i)
 	if marks := s.status(i); len(marks) > 0 {
 		m := marks[len(marks)-1]
-		c.Text(k.x+k.w-10, k.y+23, fmt.Sprintf(`text-anchor="end" font-weight="600" fill="%s"`, m.color), m.word)
+		attrs := fmt.Sprintf(`font-weight="600" fill="%s"`, m.color)
+		switch {
+		case k.w >= cardWidth:
+			c.Text(k.x+k.w-10, k.y+23, `text-anchor="end" `+attrs, m.word)
+		case m.word != inUse || below == "":
+			c.Text(k.x+in, k.y+k.h-9, attrs, m.word)
+			below = ""
+		}
 	}
 	s.signs(c, i, k.x+k.w-3, k.y+2, 100)
-	const room = 18 // characters that fit a line
 	font := ""
-	for n, text := range s.cardLines(i) {
-		c.Text(k.x+12, k.y+cardHead+10+n*cardLine, font, fit(text, room))
+	for n, text := range s.cardLines(i, k.w) {
+		c.Text(k.x+in, k.y+cardHead+10+n*cardLine, font, fit(text, room))
 		font = fmt.Sprintf(`font-family="%s" fill="%s"`, svg.Mono, svg.MutedText)
 	}
-	if u := s.user(i); u != "" {
-		c.Text(k.x+12, k.y+k.h-9, fmt.Sprintf(`font-size="10" font-weight="600" fill="%s"`, inUseEdge), fit(strings.TrimPrefix(u, "container "), 21))
+	if below != "" {
+		c.Text(k.x+in, k.y+k.h-9, fmt.Sprintf(`font-size="10" font-weight="600" fill="%s"`, inUseEdge), fit(below, room*7/6))
 	}
 	c.Close()
 }
@@ -84,14 +97,26 @@ func (s *checkedView) tile(c *canvas, i int, k card, large bool) {
 	if under == "" {
 		under = terminal.Line(s.gpus[i].Model)
 	}
+	under = cmp.Or(s.shortUser(i), under)
 	c.Text(k.x+9, k.y+36, fmt.Sprintf(`font-family="%s" font-size="11" font-weight="400" fill="%s"`, svg.Mono, svg.MutedText), fit(under, 14))
 	s.signs(c, i, k.x+k.w-14, k.y+14, 90)
 }
 
-// cardLines returns the lines of a card below the index.
-func (s *checkedView) cardLines(i int) (lines []string) {
+// shortUser names who uses a GPU in few words, "train (docker)"; empty if that is not known.
+func (s *checkedView) shortUser(i int) string {
+	name, _, _ := strings.Cut(s.user(i), ", ")
+	return strings.TrimPrefix(name, "container ")
+}
+
+// cardLines returns the lines of a card below the index. A narrow card has only the last of the
+// device nodes, which is the one for computing.
+func (s *checkedView) cardLines(i, width int) (lines []string) {
 	for _, f := range s.properties {
-		text := f.text(s.gpus[i])
+		g := s.gpus[i]
+		if width < cardWidth && len(g.Nodes) > 1 {
+			g.Nodes = g.Nodes[len(g.Nodes)-1:]
+		}
+		text := f.text(g)
 		if last := len(lines) - 1; f.beside && last >= 0 {
 			lines[last] += " · " + text
 			continue
@@ -101,13 +126,14 @@ func (s *checkedView) cardLines(i int) (lines []string) {
 	return lines
 }
 
-// cardHeight returns the height of a card with all its lines.
-func (s *checkedView) cardHeight() int {
+// cardHeight returns the height of a card of a width with all its lines. The last names who uses
+// the GPU; in a narrow card also its mark, beside which there is no room for the index.
+func (s *checkedView) cardHeight(width int) int {
 	lines := 0
 	if len(s.gpus) > 0 {
-		lines = len(s.cardLines(0))
+		lines = len(s.cardLines(0, width))
 	}
-	if slices.ContainsFunc(s.users, func(u string) bool { return u != "" }) {
+	if slices.ContainsFunc(s.users, func(u string) bool { return u != "" }) || width < cardWidth && len(s.marks) > 0 {
 		lines++
 	}
 	return cardHead + lines*cardLine + 4

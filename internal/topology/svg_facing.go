@@ -10,17 +10,20 @@ const (
 	apart     = 12 // more space between neighbours that are not GPUs
 )
 
-// splitRows divides a node's GPUs into one or two rows, as equal as possible; ok is false if
-// they do not fit, or if both rows would have a part of one host bridge, or of one NUMA node
-// of several.
+// splitRows puts up to maxRow GPUs into one row, and divides more into two, as equal as possible;
+// ok is false if they do not fit, or if both rows would have a part of one host bridge, or of
+// one NUMA node of several.
 func splitRows(root *place) (rows []cardRow, ok bool) {
 	boxed := len(root.inside) != 1 // a single NUMA node is one box around all
 	if !boxed {
 		root = root.inside[0]
 	}
 	n := len(root.leaves())
-	if n <= maxRow/2 {
-		return []cardRow{{root: root, boxed: boxed}}, true
+	switch {
+	case n <= maxRow/2:
+		return []cardRow{{root: root, boxed: boxed, cards: cardWidth}}, true
+	case n <= maxRow:
+		return []cardRow{{root: root, boxed: boxed, cards: narrowCard}}, true
 	}
 	best, bestCost := 0, 0
 	for at := max(1, n-maxRow); at <= min(maxRow, n-1); at++ {
@@ -33,8 +36,8 @@ func splitRows(root *place) (rows []cardRow, ok bool) {
 		return nil, false
 	}
 	return []cardRow{
-		{root: root.slice(0, best), boxed: boxed},
-		{root: root.slice(best, n), boxed: boxed, flip: true},
+		{root: root.slice(0, best), boxed: boxed, cards: cardWidth},
+		{root: root.slice(best, n), boxed: boxed, flip: true, cards: cardWidth},
 	}, true
 }
 
@@ -54,7 +57,7 @@ func (p *place) divides(at int) bool {
 func (s *checkedView) drawFacing(c *canvas, root *place, rows []cardRow) (width, bottom int) {
 	boxed := rows[0].boxed
 	for i := range rows {
-		rows[i].arrange(s.cardHeight())
+		rows[i].arrange(s.cardHeight(rows[i].cards))
 		width = max(width, rows[i].width)
 	}
 	width += 2 * margin

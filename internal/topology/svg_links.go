@@ -63,8 +63,13 @@ func newLinkArea(s *checkedView, rows []cardRow) *linkArea {
 			}
 		}
 		f.height += lanes
-	case f.depth[0] > 0:
-		f.height = f.depth[0] + label
+	default:
+		if f.depth[0] > 0 {
+			f.height = f.depth[0] + label
+		}
+		if lanes > 0 {
+			f.height = f.depth[0] + lanes + 10
+		}
 	}
 	return f
 }
@@ -256,7 +261,8 @@ func (f *linkArea) badge(c *canvas, y, width int) {
 		return
 	}
 	y += (f.depth[0] - f.depth[1]) / 2
-	c.Line(2*margin, y, width-2*margin, y, fmt.Sprintf(`stroke="%s" stroke-width="2" stroke-dasharray="2 6" stroke-linecap="round"`, wire))
+	f.badged = true
+	c.Line(2*margin, y, width-2*margin, y, kindLine(k))
 	pillLarge.draw(c, width/2, y, fmt.Sprintf(`fill="%s" stroke="%s"`, svg.Background, wire), svg.MutedText, fit(k.String()+": "+k.Meaning(), width/9))
 }
 

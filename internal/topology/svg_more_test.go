@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
@@ -96,7 +98,11 @@ func TestUsers(t *testing.T) {
 	v := View{Node: node, InUse: []int{1, 2}, Users: make([]string, len(node.GPUs))}
 	v.Users[1], v.Users[2] = "container trainer (docker)", "container trainer (docker)"
 	root := picture(t, v)
-	if all := words(root); !slices.Contains(all, "trainer (docker)") || !slices.Contains(all, "container trainer (docker): GPU 1,2") {
+	if all := words(root); !slices.Contains(all, "trainer (docker)") || !slices.Contains(all, "in use by container trainer (docker): GPU 1,2") || slices.Contains(all, "in use: GPU 1,2") {
+		t.Errorf("words %q", all)
+	}
+	many := View{Node: superpod(t, 8), InUse: []int{1, 2}, Users: []string{"", "container train (docker), lease aaaaaaaaaaaa, of alice", ""}}
+	if all := words(picture(t, many)); !slices.Contains(all, "train (docker)") || !slices.Contains(all, "in use: GPU 2") {
 		t.Errorf("words %q", all)
 	}
 	if title := titled(root, "GPU 1,")[0].title(); !strings.HasSuffix(title, "in use by container trainer (docker)") {
@@ -115,6 +121,52 @@ func TestUsers(t *testing.T) {
 	}
 	v.Users, v.InUse = v.Users[:len(node.GPUs)], sequence(0, len(node.GPUs))
 	picture(t, v)
+}
+
+// The lines of two kinds of link differ, also without colors, and the legend has those of the
+// picture.
+func TestKindLines(t *testing.T) {
+	seen := map[string]Kind{}
+	for _, k := range Kinds() {
+		line := strings.ReplaceAll(kindLine(k), kindEdge, "")
+		if other, ok := seen[line]; ok && k != MX && other != MX {
+			t.Errorf("%v looks like %v", k, other)
+		}
+		if k != MX {
+			seen[line] = k
+		}
+	}
+	all := render(t, SVG, View{Node: cascade(t)})
+	for _, k := range []Kind{PIX, PXB} {
+		if n := strings.Count(all, kindLine(k)); n < 3 {
+			t.Errorf("%v has %d lines", k, n)
+		}
+	}
+}
+
+// A picture says what links the domains, once.
+func TestBetweenDomains(t *testing.T) {
+	for name, c := range map[string]struct {
+		node gpu.Node
+		want []string
+	}{
+		"one row":     {quads(t), []string{"NODE between the domains: PCIe and the interconnect between host bridges of one NUMA node"}},
+		"two rows":    {ten(t), []string{"SYS: PCIe and the interconnect between NUMA nodes"}},
+		"several":     {superpod(t, 2), []string{"PIX, NODE, SYS between the domains: PCIe and the interconnect between NUMA nodes"}},
+		"grid":        {superpod(t, 8), []string{"SYS between the domains: PCIe and the interconnect between NUMA nodes"}},
+		"one domain":  {oam(t), nil},
+		"no MX known": {cascade(t), nil},
+	} {
+		var got []string
+		for _, w := range words(picture(t, View{Node: c.node})) {
+			if strings.Contains(w, "the interconnect between") {
+				got = append(got, w)
+			}
+		}
+		if d := cmp.Diff(c.want, got); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+	}
 }
 
 // Network cards are at their switch, and the legend has their links.

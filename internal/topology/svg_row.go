@@ -13,6 +13,7 @@ type cardRow struct {
 	root  *place // its parts are drawn side by side
 	boxed bool   // they are NUMA nodes, each drawn as a box
 	flip  bool   // the tree is below the cards
+	cards int    // width of a card
 
 	items         []item
 	width, height int // the NUMA nodes' boxes included
@@ -21,12 +22,13 @@ type cardRow struct {
 // item is a place with its horizontal extent, relative to the row.
 type item struct {
 	*place
+	above  *place
 	level  int // 0 for the outermost
 	x0, x1 int
 }
 
 // arrange computes the items and the measures of the row.
-func (d *cardRow) arrange(cards int) {
+func (d *cardRow) arrange(height int) {
 	d.width = d.layOut(d.root, 0, 0)
 	bars := 0
 	for _, it := range d.items {
@@ -34,7 +36,7 @@ func (d *cardRow) arrange(cards int) {
 			bars = max(bars, it.level+1)
 		}
 	}
-	d.height = d.barFrom(bars) + cards
+	d.height = d.barFrom(bars) + height
 	if d.boxed {
 		d.height += boxPad
 	}
@@ -55,11 +57,11 @@ func (d *cardRow) layOut(p *place, level, x int) int {
 			}
 		}
 		at := len(d.items)
-		d.items = append(d.items, item{place: q, level: level, x0: x})
+		d.items = append(d.items, item{place: q, above: p, level: level, x0: x})
 		if q.gpu == noGPU {
 			x = d.layOut(q, level+1, x+inner) + inner
 		} else {
-			x += cardWidth
+			x += d.cards
 		}
 		d.items[at].x1 = x
 	}
@@ -157,11 +159,12 @@ func (o outline) kindInside(p *place) (kind Kind, ok bool) {
 // gpuCard draws the wire of a GPU and returns its card.
 func (o outline) gpuCard(it item) card {
 	o.wire(it)
-	h := o.cardHeight()
+	h := o.cardHeight(o.cards)
 	return card{it.x0 + o.dx, o.y(o.cardFrom(h), h), it.x1 - it.x0, h}
 }
 
-// wire joins an item to the bar of its parent.
+// wire joins an item to the bar of its parent, by the line of the kind of link that the parent
+// makes.
 func (o outline) wire(it item) {
 	above := it.level - 1
 	if above < 0 || o.boxed && above == 0 {
@@ -169,8 +172,12 @@ func (o outline) wire(it item) {
 	}
 	from, to := o.barFrom(above)+barHeight, o.barFrom(it.level)
 	if it.gpu != noGPU {
-		to = o.cardFrom(o.cardHeight())
+		to = o.cardFrom(o.cardHeight(o.cards))
 	}
 	x := it.x0 + o.dx + (it.x1-it.x0)/2
-	o.c.Line(x, o.y(from, 0), x, o.y(to, 0), fmt.Sprintf(`stroke="%s" stroke-width="3"`, wire))
+	k, ok := o.kindInside(it.above)
+	if !ok {
+		k = PIX
+	}
+	o.c.Line(x, o.y(from, 0), x, o.y(to, 0), kindLine(k))
 }

@@ -49,6 +49,7 @@ type checkedView struct {
 	properties    []property     // those that are known of at least one GPU
 	unknown       []string       // names of those that are unknown for all GPUs
 	named         [numKinds]bool // kinds that a picture names and the legend explains
+	badged        bool           // the picture says what links its two rows
 }
 
 // domain is a MetaXLink domain.
