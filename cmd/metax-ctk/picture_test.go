@@ -1,13 +1,18 @@
 package main
 
 import (
+	"encoding/xml"
 	"fmt"
+	"os"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/internal/svg"
+	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
 
 // The size of a character in the picture of a terminal, in pixels.
@@ -19,6 +24,50 @@ var (
 	// inks are the colors in the picture.
 	inks = map[string]string{"0": svg.Text, "31": svg.Rose, "32": svg.Teal, "33": svg.Amber, "35": svg.Violet, "36": svg.Blue}
 )
+
+// readmeHeight is how high a picture in README.md may be, in pixels.
+const readmeHeight = 420
+
+// topologyPicture is what topology print draws of c500-8 when a container uses GPUs 0 and 1, and
+// a pick of 4 gives the others' domain. It is made smaller, for README.md.
+func topologyPicture(t *testing.T) string {
+	t.Helper()
+	node, err := sim.Node("c500-8")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const train = "container train (docker), lease 3f8a52c0d1e7, of alice"
+	view := topology.View{Node: node, InUse: []int{0, 1}, Picked: []int{4, 5, 6, 7}, Users: []string{train, train}}
+	var text strings.Builder
+	if err := topology.SVG(&text, view); err != nil {
+		t.Fatal(err)
+	}
+	size := regexp.MustCompile(`width="(\d+)" height="(\d+)"`)
+	found := size.FindStringSubmatch(text.String())
+	width, _ := strconv.Atoi(found[1])
+	height, _ := strconv.Atoi(found[2])
+	smaller := fmt.Sprintf(`width="%d" height="%d"`, width*readmeHeight/height, readmeHeight)
+	return strings.Replace(text.String(), found[0], smaller, 1)
+}
+
+// TestReadmePictures: the pictures of how things are fit a screen.
+func TestReadmePictures(t *testing.T) {
+	for _, name := range []string{"topology.svg", "parts.svg"} {
+		text, err := os.ReadFile("../../docs/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var root struct {
+			Width  int    `xml:"width,attr"`
+			Height int    `xml:"height,attr"`
+			Title  string `xml:"title"`
+			Desc   string `xml:"desc"`
+		}
+		if err := xml.Unmarshal(text, &root); err != nil || root.Height == 0 || root.Height > readmeHeight || root.Width > 1000 || root.Title == "" || root.Desc == "" {
+			t.Errorf("%s: %+v, %v", name, root, err)
+		}
+	}
+}
 
 // terminalPicture shows command lines and what they print on a terminal.
 func terminalPicture(t *testing.T, commands ...string) string {
