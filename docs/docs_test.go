@@ -63,7 +63,7 @@ func TestExamples(t *testing.T) {
 			}
 			// Pages about metax-docker have a node to show it on.
 			env := []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + dir}
-			if slices.Contains([]string{"metax-docker.md", "recipes.md", "from-nvidia.md"}, filepath.Base(page)) {
+			if slices.Contains([]string{"metax-docker.md", "recipes.md", "from-nvidia.md", "from-metax.md"}, filepath.Base(page)) {
 				env = append(env, "METAX_CTK_NODE=c500-8")
 			}
 			fresh := consoles.ReplaceAllStringFunc(text, func(block string) string {
