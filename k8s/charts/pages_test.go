@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// pages are those of the chart, in both languages.
-var pages = []string{"../../docs/kubernetes.md", "../../docs/zh/kubernetes.md"}
+// pages have the tables of the chart, in both languages.
+var pages = []string{"../../docs/kubernetes-reference.md", "../../docs/zh/kubernetes-reference.md"}
 
 // table are the cells of the rows below <!-- NAME --> on a page, without the head and without the
 // last column, which is prose.
@@ -72,7 +72,7 @@ func comparePages(t *testing.T, pages []string, name string, want []string) {
 // which the page describes once.
 var (
 	leaves = regexp.MustCompile(`(^|\.)(image|nodeSelector|affinity|tolerations|labels|imagePullSecrets)$`)
-	shared = regexp.MustCompile(`\.(log|nodeSelector|affinity|tolerations|resources|updateStrategy)$`)
+	shared = regexp.MustCompile(`\.(image|podTemplateSpec|log|nodeSelector|affinity|tolerations|resources|updateStrategy)$`)
 )
 
 // TestValuesTable compares names and defaults with values.yaml.
@@ -145,7 +145,7 @@ func permissionRows(t *testing.T, all map[string]*unstructured.Unstructured, pre
 		}
 		where := "the cluster"
 		if ns := all[name].GetNamespace(); ns != "" {
-			where = "namespace `" + ns + "`"
+			where = "`" + ns + "`"
 		}
 		for _, rule := range as[rbacv1.ClusterRole](t, all, name).Rules {
 			for _, resource := range rule.Resources {
@@ -159,9 +159,10 @@ func permissionRows(t *testing.T, all map[string]*unstructured.Unstructured, pre
 	return want
 }
 
-// TestHostPathsTable compares containers, directories of the host and modes with the pods.
+// TestHostPathsTable compares the directories of the host, and the containers that read and write each, with the pods.
+// The containers of one name have the same directories.
 func TestHostPathsTable(t *testing.T) {
-	modes := map[string]string{} // by container and directory
+	writes := map[string]map[string]bool{} // by directory and container
 	for _, values := range []string{"dataExporter: {deploy: true}", "gpuLabel: {output: nfd}", "gpuLabel: {validate: true}", "gpuDevice: {mixedNodes: true}", "gpuDevice: {koordletDir: /var/run/koordlet/xpu-device-infos}"} {
 		for name, object := range objects(t, mustRender(t, "1.34.4", values)) {
 			if object.GetKind() != "DaemonSet" {
@@ -172,20 +173,27 @@ func TestHostPathsTable(t *testing.T) {
 				for _, m := range c.VolumeMounts {
 					at := slices.IndexFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Name == m.Name })
 					if v := pod.Volumes[at]; v.HostPath != nil {
-						key := fmt.Sprintf("%s, %s | `%s`", strings.TrimPrefix(name, "DaemonSet/"), c.Name, path.Clean(v.HostPath.Path))
-						if !m.ReadOnly {
-							modes[key] = "rw"
-						} else if modes[key] == "" {
-							modes[key] = "ro"
+						dir := path.Clean(v.HostPath.Path)
+						if writes[dir] == nil {
+							writes[dir] = map[string]bool{}
 						}
+						writes[dir][c.Name] = writes[dir][c.Name] || !m.ReadOnly
 					}
 				}
 			}
 		}
 	}
 	var want []string
-	for key, mode := range modes {
-		want = append(want, key+" | "+mode)
+	for dir, containers := range writes {
+		var by [2][]string // readers, writers
+		for _, name := range slices.Sorted(maps.Keys(containers)) {
+			i := 0
+			if containers[name] {
+				i = 1
+			}
+			by[i] = append(by[i], name)
+		}
+		want = append(want, fmt.Sprintf("`%s` | %s | %s", dir, strings.Join(by[0], ", "), strings.Join(by[1], ", ")))
 	}
 	compare(t, "hostpaths", want)
 }
