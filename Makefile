@@ -1,9 +1,7 @@
 # make build check test e2e nightly nightly-node nightly-k8s demo bench install deb packages kubectl-metax k8s-test k8s-e2e k8s-demo
 
 SHELL    := /bin/bash
-# Root (sudo make install) may read a user's checkout, and leaves its index as it is.
-VERSION  ?= $(shell GIT_OPTIONAL_LOCKS=0 git -c safe.directory='$(CURDIR)' describe --tags --always --dirty 2>/dev/null || echo unknown)
-# Simply expanded, because it is used more than once.
+VERSION  ?= $(shell tools/version)
 VERSION  := $(VERSION)
 PREFIX   ?= /usr/local
 DESTDIR  ?=
