@@ -65,6 +65,7 @@ var beside = map[string][]string{
 	"internal/topology":   {"internal/gpu", "internal/svg", "internal/terminal", "internal/wording"},
 	"internal/usage":      {"internal/gpu"},
 	"test/oldkernel":      {"test/needs"},
+	"test/standin":        {"test/needs"},
 }
 
 // What floor 0 may not import, nor any library but the standard one.

@@ -45,7 +45,7 @@ func Complete(t *testing.T, shell, script, line string) (completed, written stri
 	t.Helper()
 	program, err := exec.LookPath(shell)
 	if err != nil {
-		t.Skip("needs ", shell)
+		t.Skip("needs", shell)
 	}
 	dir := t.TempDir()
 	file, result := filepath.Join(dir, "script"), filepath.Join(dir, "line")

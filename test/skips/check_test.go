@@ -35,15 +35,17 @@ ok  	x	0.004s
 
 func TestCheck(t *testing.T) {
 	const mustRun = "test/skips/check: these tests must run\n"
-	const rows, reach, real = "x TestRows/sid: needs root\n", "x TestReach: needs a network\n", "x TestReal: needs an engine\n"
+	const rows, reach, real = "x TestRows: needs root\n", "x TestReach: needs a network\n", "x TestReal: needs an engine\n"
 	for name, c := range map[string]struct{ log, allowed, list, want string }{
 		"nothing skipped": {log: "=== RUN   TestFine\n--- PASS: TestFine (0.00s)\nPASS\nok  \tx\t0.004s\n"},
-		"all skipped":     {log: log, want: "skipped: " + rows + "skipped: " + reach + "skipped: " + real + mustRun},
-		"a name is whole": {log: log, allowed: "TestRea|TestReach|TestRows/si", want: "skipped: " + rows + "skipped: " + real + mustRun},
+		"all skipped":     {log: log, want: "skipped: " + reach + "skipped: " + real + "skipped: " + rows + mustRun},
+		"a name is whole": {log: log, allowed: "TestRea|TestReach|TestRows/si", want: "skipped: " + real + "skipped: " + rows + mustRun},
 		"rows of a test":  {log: log, allowed: "TestRows|TestRe[a-z]+"},
 		"no test":         {log: "testing: warning: no tests to run\nPASS\n", want: "testing: warning: no tests to run\n" + mustRun},
-		"listed":          {log: log, allowed: "TestRows", list: "# why\n" + reach + "x TestReal: because\n"},
+		"listed":          {log: log, allowed: "TestRows", list: "# why\n" + reach + real},
 		"not listed":      {log: log, allowed: "TestRows", list: reach, want: "skipped: " + real + mustRun},
+		"another reason": {log: log, allowed: "TestR(ows|each)", list: "x TestReal: because\n", want: "not skipped, so it does not belong in LIST: x TestReal: because\n" +
+			"skipped: " + real + mustRun},
 		"another package": {log: log, allowed: "TestR(ows|each)", list: "y TestReal: why\n", want: "skipped: " + real +
 			"not skipped, so it does not belong in LIST: y TestReal: why\n" + mustRun},
 		"it runs now": {log: log, allowed: "TestR.*", list: "x TestFine: why\n", want: "not skipped, so it does not belong in LIST: x TestFine: why\n" + mustRun},
