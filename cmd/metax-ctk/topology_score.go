@@ -109,7 +109,7 @@ func (t toolkit) topologyScore(c *cli.Context) error {
 			HAMi: peer.NewHAMi(n, scores[i], losses[i], graph.Domains(), free, score.GPUs), Kunlunxin: peer.NewKunlunxin(score.Jobs),
 		}
 		if !size.Exact {
-			t.warn(fmt.Sprintf("%s: this may not be the best answer: the links of this node do not nest, so only some sets were compared", wording.Count(n, "GPU")))
+			t.warn(fmt.Sprintf("%s: this may not be the best answer: the links of this node do not nest", wording.Count(n, "GPU")))
 		}
 		result.Sizes = append(result.Sizes, size)
 	}

@@ -13,10 +13,10 @@
 //   - hierarchy: clusters of GPUs, nesting, and MTF
 //   - table: the solver for up to 16 GPUs
 //   - tree: the solver for more GPUs whose links nest
-//   - exchange: the solver for all other nodes
+//   - closure: the solver for all other nodes
 //   - explain: the explanation of an answer, in words
 //   - peer: the node scores of other schedulers
 //
 // Which solver answers depends on the node's size and links alone. All are exact but
-// exchange, whose answers say so.
+// closure, whose answers say so.
 package alloc

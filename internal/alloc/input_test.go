@@ -191,7 +191,7 @@ func TestLargestNodes(t *testing.T) {
 				if err != nil || len(a.GPUs) != n {
 					t.Errorf("%d: %d GPUs, %v", n, len(a.GPUs), err)
 				}
-				if method := map[bool]string{true: "exchange", false: "tree"}[name == "a lost link"]; a.Method != method || a.Exact != (method == "tree") {
+				if method := map[bool]string{true: "closure", false: "tree"}[name == "a lost link"]; a.Method != method || a.Exact != (method == "tree") {
 					t.Errorf("%d: method %q, exact %v", n, a.Method, a.Exact)
 				}
 			}

@@ -11,9 +11,6 @@ import (
 // maxOrders is the greatest number of Wants that are served in every order.
 const maxOrders = 6
 
-// maxSearched is maxOrders if each pick is a search.
-const maxSearched = 3
-
 // serveInOrders serves the Wants one after another in the best of several orders: the
 // classes of the sets are compared, the worst first, then the sum of their weights. Of
 // equally good orders the earlier one counts; the given one is the first. An order in which
@@ -23,12 +20,8 @@ func (p *Picker) serveInOrders(free []int, wants []Want, order []int, explain bo
 	if unmet != nil && !errors.Is(unmet, ErrUnmet) {
 		return nil, unmet
 	}
-	most := maxOrders
-	if p.large != nil && !p.large.nests() && p.table == nil {
-		most = maxSearched
-	}
 	at := slices.Clone(order)
-	for next := slices.Clone(order); len(wants) <= most && permute(next, order, wants); {
+	for next := slices.Clone(order); len(wants) <= maxOrders && permute(next, order, wants); {
 		answers, err := p.serve(free, wants, next, false)
 		if err != nil {
 			continue

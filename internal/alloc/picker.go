@@ -88,7 +88,7 @@ func (p *Picker) Pick(r Request) (Answer, error) {
 }
 
 // unproven is the warning about an answer that is not exact.
-const unproven = "these may not be the best GPUs: the links of this node do not nest, so only some sets were compared"
+const unproven = "these may not be the best GPUs: the links of this node do not nest"
 
 // Capability returns which jobs the free GPUs could serve: their capability (package key),
 // the most important count first. Sizes larger than the number of free GPUs are left out.

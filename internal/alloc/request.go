@@ -29,14 +29,14 @@ type Request struct {
 type Answer struct {
 	GPUs   []int // indices, ascending
 	Policy key.Policy
-	// Class is the class of the set (package key). If Method is "exchange", it is the
+	// Class is the class of the set (package key). If Method is "closure", it is the
 	// class of the best ring that was found.
 	Class topology.Kind
 	// Exact says that it is proven that no better set exists.
 	Exact bool
 	// Method names the algorithm: "table" (every set of a small node), "tree" (a
-	// hierarchy of clusters) or "exchange" (a good set of a larger node whose links do
-	// not nest, improved GPU by GPU).
+	// hierarchy of clusters) or "closure" (the best set of the closest hierarchy of a
+	// larger node whose links do not nest).
 	Method      string
 	Warnings    []string             // one line each, for a person
 	Explanation *explain.Explanation // nil unless requested

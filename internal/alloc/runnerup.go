@@ -3,39 +3,34 @@ package alloc
 import (
 	"slices"
 
-	"github.com/metax-ctk/container-toolkit/internal/alloc/exchange"
 	"github.com/metax-ctk/container-toolkit/internal/alloc/explain"
 	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
 )
 
-// The runner-up is sought by excluding GPUs of the best set, up to maxLookups of them, or up
-// to maxSearches if the solver searches for each answer.
-const (
-	maxLookups  = 128
-	maxSearches = 16
-)
+// maxLookups limits how many GPUs of the best set are excluded to find the runner-up.
+const maxLookups = 128
 
 // explain compares the best set with the runner-up. That set lacks at least one GPU of the
 // best set, so it is the best of the sets that exclude one of them each. Of GPUs whose links
-// are alike it lacks the one with the highest number.
+// are alike it lacks the one with the highest number. A set that is not proven to be the best
+// has no runner-up: that could be better.
 func (p *Picker) explain(q key.Question, best key.Solution) *explain.Explanation {
-	components, most := q.Policy.Key(), maxLookups
-	if x, ok := p.solver().(*exchange.Solver); ok {
-		components, most = x.Key(q.Policy), maxSearches
-	}
+	components := q.Policy.Key()
 	e := &explain.Explanation{
 		Policy: q.Policy.String(), Chosen: p.solver().Figures(q, best.GPUs),
 		Key: slices.Concat(components, []key.Component{key.ByOrder}), Exact: !best.Bounded,
 	}
+	if best.Bounded {
+		return e
+	}
 	lacking := p.lacking(q, best.GPUs)
-	if len(lacking) > most {
-		lacking, e.Exact = lacking[len(lacking)-most:], false
+	if len(lacking) > maxLookups {
+		lacking, e.Exact = lacking[len(lacking)-maxLookups:], false
 	}
 	for _, g := range lacking {
 		without := q
 		without.Excluded = []int{g}
 		s, ok := p.solver().Solve(without)
-		e.Exact = e.Exact && !s.Bounded
 		if !ok {
 			continue
 		}

@@ -3,7 +3,7 @@ package alloc
 import (
 	"sync"
 
-	"github.com/metax-ctk/container-toolkit/internal/alloc/exchange"
+	"github.com/metax-ctk/container-toolkit/internal/alloc/closure"
 	"github.com/metax-ctk/container-toolkit/internal/alloc/hierarchy"
 	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
 	"github.com/metax-ctk/container-toolkit/internal/alloc/link"
@@ -32,7 +32,7 @@ func (p *Picker) solver() solver {
 	return nil
 }
 
-// large has the solver for a large node: the tree if the links nest, and exchange
+// large has the solver for a large node: the tree if the links nest, and closure
 // otherwise. It is made when it is first needed.
 type large struct {
 	nests  func() bool
@@ -48,7 +48,7 @@ func newLarge(g *link.Graph) *large {
 			if nests {
 				return tree.New(root)
 			}
-			return exchange.New(g, root)
+			return closure.New(g, root)
 		}),
 	}
 }

@@ -71,13 +71,12 @@ func leaves(c key.Candidate) string {
 func (e *Explanation) sentence() string {
 	chosen, other := e.Chosen, e.RunnerUp
 	switch {
+	case other == nil && !e.Exact:
+		return fmt.Sprintf("chosen %s; other sets were not compared", wording.Ranges(chosen.GPUs))
 	case other == nil:
 		return fmt.Sprintf("chosen %s, the only set that meets the request", wording.Ranges(chosen.GPUs))
-	case e.Joint && e.inferior():
-		return fmt.Sprintf("chosen %s together with the other requests; by itself %s is better because %s",
-			wording.Ranges(chosen.GPUs), wording.Ranges(other.GPUs), e.reason(*other, chosen))
 	case e.inferior():
-		return fmt.Sprintf("chosen %s; a second search found %s, which is better because %s",
+		return fmt.Sprintf("chosen %s together with the other requests; by itself %s is better because %s",
 			wording.Ranges(chosen.GPUs), wording.Ranges(other.GPUs), e.reason(*other, chosen))
 	case e.DecidedBy == key.ByOrder:
 		return fmt.Sprintf("chosen %s over %s: %s", wording.Ranges(chosen.GPUs), wording.Ranges(other.GPUs), e.reason(chosen, *other))

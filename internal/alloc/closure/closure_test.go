@@ -1,4 +1,4 @@
-package exchange
+package closure
 
 import (
 	"fmt"
@@ -13,7 +13,6 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
 	"github.com/metax-ctk/container-toolkit/internal/alloc/link"
 	"github.com/metax-ctk/container-toolkit/internal/alloc/table"
-	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 	"github.com/metax-ctk/container-toolkit/test/alloctest"
 )
@@ -51,11 +50,11 @@ func irregularQuestion(r *rand.Rand, g *topology.Graph) key.Question {
 }
 
 // TestIrregularAgainstTable compares the answers on small graphs, where every ring is found,
-// with the tables: the class and the figures that they state, that they
-// are never better than the best, and that the scope is met wherever it can be.
+// with the tables: the class and the figures that they state, and that the scope is met, if the
+// answer is not bounded, wherever it can be.
 func TestIrregularAgainstTable(t *testing.T) {
 	r := rand.New(rand.NewPCG(17, 1))
-	best, asked := 0, 0
+	answered := 0
 	for range alloctest.Rounds(500) {
 		g := alloctest.Graph(t, alloctest.Irregular(r, 5+r.IntN(8)))
 		x, all := irregularOf(g), table.New(link.ByClass(g))
@@ -69,9 +68,10 @@ func TestIrregularAgainstTable(t *testing.T) {
 			if !ok {
 				continue
 			}
+			answered++
 			demanded(t, q, got.GPUs)
 			right, mine := all.Figures(q, got.GPUs), x.Figures(q, got.GPUs)
-			if got.Class != right.Class || got.Method != "exchange" || !within(x.graph, q.Scope, right) {
+			if got.Class != right.Class || got.Method != "closure" || !within(x.graph, q.Scope, right) {
 				t.Fatalf("%+v: %+v, class %v", q, got, right.Class)
 			}
 			for i, c := range mine.Capability {
@@ -81,17 +81,15 @@ func TestIrregularAgainstTable(t *testing.T) {
 			}
 			right.Capability, right.Rest, mine.Capability, mine.Rest = nil, nil, nil, nil
 			if diff := cmp.Diff(right, mine); diff != "" {
-				t.Fatalf("%+v: figures (-table +exchange):\n%s", q, diff)
+				t.Fatalf("%+v: figures (-table +closure):\n%s", q, diff)
 			}
-			if asked++; slices.Equal(got.GPUs, want.GPUs) {
-				best++
-			} else if !got.Bounded {
+			if !slices.Equal(got.GPUs, want.GPUs) && !got.Bounded {
 				t.Fatalf("%+v: claims that %v is best; %v is", q, got.GPUs, want.GPUs)
 			}
 		}
 	}
-	if 2*best < asked {
-		t.Errorf("only %d of %d answers are the best", best, asked)
+	if answered < alloctest.Rounds(500) {
+		t.Errorf("only %d answers", answered)
 	}
 }
 
@@ -116,50 +114,6 @@ func demanded(t *testing.T, q key.Question, gpus []int) {
 		slices.ContainsFunc(gpus, func(g int) bool { return !slices.Contains(q.Free, g) }) ||
 		slices.ContainsFunc(q.Required, func(g int) bool { return !holds(g) }) {
 		t.Fatalf("%+v: %v", q, gpus)
-	}
-}
-
-// TestIrregularBeatsClosure compares answers on larger graphs with the closure's answer, by
-// weight and then by cut.
-func TestIrregularBeatsClosure(t *testing.T) {
-	r := rand.New(rand.NewPCG(31, 1))
-	better, exchanged := 0, 0
-	for name, node := range map[string]gpu.Node{
-		"torus": alloctest.Torus(8, 9), "eights": alloctest.Crowd(r, 96, 8), "random": alloctest.Random(r, 64, 7), "two kinds": alloctest.Random(r, 70, 2),
-		"quads": alloctest.Crowd(r, 20, 4), "small torus": alloctest.Torus(3, 6), "unknown": alloctest.Nowhere(alloctest.Random(r, 40, 3)),
-	} {
-		g := alloctest.Graph(t, node)
-		x := irregularOf(g)
-		for _, policy := range []key.Policy{key.Spread, key.Binpack} {
-			for _, n := range []int{1, 2, 3, 4, 6, 8, 12, g.Len() - 1, g.Len()} {
-				q := key.Question{N: n, Policy: policy, Free: alloctest.Seq(g.Len())}
-				first, _ := x.closure.Solve(q)
-				got, ok := x.Solve(q)
-				if !ok || !got.Bounded {
-					t.Fatalf("%s, %d: %+v, %v", name, n, got, ok)
-				}
-				demanded(t, q, got.GPUs)
-				a, b := x.compared(q, got.GPUs), x.compared(q, first.GPUs)
-				switch by, _ := key.Compare([]key.Component{key.ByWeight, key.ByCut}, a, b); {
-				case by < 0:
-					t.Errorf("%s, %v, %d: %v is worse than the closure's %v", name, policy, n, a, b)
-				case by > 0:
-					better++
-				}
-				if both := x.improved(q, q.Free, first.GPUs); len(both) == 2 {
-					if by, _ := key.Compare([]key.Component{key.ByWeight, key.ByCut}, x.compared(q, both[1]), b); by <= 0 {
-						t.Errorf("%s, %v, %d: %v is no better than %v", name, policy, n, both[1], first.GPUs)
-					}
-					exchanged++
-				}
-				if b.Class > a.Class {
-					t.Errorf("%s, %v, %d: class %v, the closure's answer has %v", name, policy, n, a.Class, b.Class)
-				}
-			}
-		}
-	}
-	if better < 10 || exchanged < 10 {
-		t.Errorf("only %d answers are better than the closure's, %d by an exchange", better, exchanged)
 	}
 }
 
