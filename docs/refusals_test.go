@@ -281,7 +281,7 @@ stderr 'unknown flag: "--gpu"'
 exits 1 metax-runtime create x
 stderr '^.+$'
 exits 3 metax-ctk ps
-exits 5 metax-ctk pick 4 --what-if
+exits 5 metax-ctk pick 4
 stdout 'then: no'
 exits 1 metax-ctk ps -v
 cmp stderr both.txt
@@ -295,7 +295,7 @@ second
 		{"s:10", "metax-ctk top", `it's not \(quite\) a .*terminal$`, "it's not (quite) a …terminal"},
 		{"s:14", "metax-docker run --gpus=9 image", "^metax-docker: 9 GPUs", "metax-docker: 9 GPUs"},
 		{"s:20", "metax-ctk ps", "metax-ctk ps", "metax-ctk ps"},
-		{"s:22", "metax-ctk pick 4 --what-if", "then: no", "then: no"},
+		{"s:22", "metax-ctk pick 4", "then: no", "then: no"},
 		{"s:24", "metax-ctk ps -v", `first \(1\)`, "first (1)"},
 		{"s:24", "metax-ctk ps -v", "second", "second"},
 	}

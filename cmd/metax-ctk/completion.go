@@ -165,11 +165,6 @@ func (t toolkit) values(u unfinished, name, kind, current string) completion.Ans
 		return completion.From(current, completion.Words(t.leaseIDs(u)...))
 	case "VERSION":
 		return completion.From(current, completion.Words(t.macaVersions(u)...))
-	case "what-if":
-		if event, ids, ok := strings.Cut(current, "="); ok && event != "end" {
-			return t.gpuList(u, ids).Behind(event+"=", 0)
-		}
-		return completion.From(current, completion.Words("fail=", "end=", "free=")).Behind("", completion.NoSpace)
 	case "policy":
 		return completion.From(current, completion.Names(alloc.Policies()))
 	case "scope":

@@ -33,7 +33,7 @@ func TestDocuments(t *testing.T) {
 	output(t, "sim", "create", "c500-8-sgpu", cut)
 	lines := map[string][]string{ // by the command; a line is without the command
 		"device list": {""}, "topology print": {"", "--pick 2"}, "topology score": {"2", "--all"},
-		"pick": {"2", "2 --explain", "2 --what-if free=0", "2 --what-if fail=all"}, "ps": {""}, "health": {""}, "wait": {"2 --timeout 0s"}, "top": {"--once"},
+		"pick": {"2", "2 --explain"}, "ps": {""}, "health": {""}, "wait": {"2 --timeout 0s"}, "top": {"--once"},
 		"lease list": {""}, "lease init": {""}, "lease gc": {""}, "lease release": {"aaaaaaaaaaaa --force"},
 		"sgpu list": {""}, "sgpu create": {"2 --compute 5 --vram 1G"}, "sgpu remove": {"SLICE"},
 		"cdi generate": {"", "--class gpu"}, "cdi list": {""}, "cdi check": {""}, "cdi diff": {""},

@@ -54,7 +54,6 @@ var (
 	errPrinted     = errors.New("")
 	errNothing     = exitError{errPrinted, exitNoGPU}       // there is no GPU
 	errProblems    = exitError{errPrinted, exitProblems}    // a check worked, and found something
-	errUnmet       = exitError{errPrinted, exitUnmet}       // a pick cannot be met
 	errInterrupted = exitError{errPrinted, exitInterrupted} // a command that runs until it is interrupted
 )
 

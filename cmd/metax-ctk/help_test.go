@@ -59,7 +59,6 @@ func TestNoNull(t *testing.T) {
 		{"topology", "print", "-o", "json"},
 		{"pick", "1", "-o", "json"},
 		{"pick", "1", "--explain", "-o", "json"},
-		{"pick", "1", "--what-if", "free=0", "-o", "json"},
 		{"topology", "score", "1", "-o", "json"},
 		{"ps", "-o", "json"},
 		{"lease", "list", "-o", "json"},

@@ -30,15 +30,14 @@ func (t toolkit) pickCommand() *cli.Command {
 		ArgsUsage: "N",
 		Flags: append(pickFlags(),
 			&cli.BoolFlag{Name: "explain", Usage: "say why these, against the runner-up"},
-			figuresFlag("--explain or --what-if"),
-			&cli.StringSliceFlag{Name: "what-if", Usage: "compare with the answer if `EVENT`: fail=IDS, end=CONTAINER or free=IDS; may be repeated"}),
+			figuresFlag()),
 		Action: t.pick,
 	}
 }
 
 // figuresFlag is -v of a command whose option explains its answer.
-func figuresFlag(with string) cli.Flag {
-	return &cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "with " + with + ", show the figures that were compared"}
+func figuresFlag() cli.Flag {
+	return &cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "with --explain, show the figures that were compared"}
 }
 
 func pickFlags() []cli.Flag {
@@ -68,11 +67,7 @@ func (t toolkit) pick(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	graph := t.graph(node)
-	if len(c.StringSlice("what-if")) > 0 {
-		return t.pickWhatIf(c, node, graph, count, free, holders)
-	}
-	answer, err := t.answer(c, node, graph, count, free, holders)
+	answer, err := t.answer(c, node, t.graph(node), count, free, holders)
 	if err != nil {
 		return err
 	}

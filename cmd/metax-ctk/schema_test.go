@@ -69,7 +69,6 @@ func documentKinds() map[string]documentKind {
 		"TopologyPrint":        {topologyJSON{}, []string{"topology print", "topology print --pick 2 --explain"}},
 		"TopologyScore":        {scoredNode{}, []string{"topology score 2", "topology score --all --policy mtf"}},
 		"Pick":                 {picked{}, []string{"pick 2", "pick 4 --explain --policy weighted:10,1"}},
-		"WhatIf":               {whatIf{}, []string{"pick 2 --what-if free=0", "pick 4 --free 0,1,4,5 --what-if fail=0,1 --explain"}},
 		"Health":               {healthReport{}, []string{"health", "--root / --node c500-4-degraded health"}},
 		"HealthChange":         {healthChange{}, nil}, // of --watch, which does not end
 		"Wait":                 {waited{}, []string{"--root / --node c500-8 wait 2 --timeout 0s"}},

@@ -34,7 +34,7 @@ func topologyFlags() []cli.Flag {
 		&cli.StringFlag{Name: "format", Value: "matrix", Usage: "matrix, tree or svg"},
 		&cli.StringFlag{Name: "pick", Usage: "mark the `N` GPUs that pick would give"},
 		&cli.BoolFlag{Name: "explain", Usage: "with --pick, mark the runner-up and say why these"},
-		figuresFlag("--explain"),
+		figuresFlag(),
 		&cli.StringFlag{Name: "busy", Usage: "mark these `IDS` as in use, and pick from the others; none marks nothing (default: the GPUs in use)"},
 	}
 }

@@ -25,9 +25,9 @@ var legend = []struct {
 	{key.ByJobs, "jobs      the number of jobs of 8, 4, 2 and 1 GPUs that fill the GPUs left free, minus that before the pick; less is better"},
 }
 
-// Figures writes the components of both sets as a table, and the legend. It returns "" if
+// figures writes the components of both sets as a table, and the legend. It returns "" if
 // the policy compares the order of the GPUs only.
-func (e *Explanation) Figures() string {
+func (e *Explanation) figures() string {
 	if slices.Equal(e.Key, []key.Component{key.ByOrder}) {
 		return ""
 	}
@@ -68,11 +68,11 @@ func cell(c key.Component, of key.Candidate) string {
 	case key.ByClass:
 		return of.Class.String()
 	case key.ByCapability:
-		return Room(of.Capability)
+		return room(of.Capability)
 	case key.ByWeight:
 		return strconv.Itoa(of.Weight)
 	case key.ByRest:
-		return Room(of.Rest)
+		return room(of.Rest)
 	case key.ByCut:
 		return strconv.Itoa(of.Cut)
 	case key.ByLocality:
@@ -85,9 +85,9 @@ func cell(c key.Component, of key.Candidate) string {
 	return ""
 }
 
-// Room writes a capability, such as "MX 1×4 2×2, NODE 1×4 2×2": room for one set of four
+// room writes a capability, such as "MX 1×4 2×2, NODE 1×4 2×2": room for one set of four
 // or two sets of two, at each of both classes.
-func Room(list []key.Count) string {
+func room(list []key.Count) string {
 	if len(list) == 0 {
 		return "-"
 	}

@@ -14,23 +14,23 @@ import (
 // sets in the order of the key; an arrow marks the one that decided. Text ends with a
 // newline.
 func (e *Explanation) Text(figures bool) string {
-	text := Links(e.Chosen.GPUs, e.Chosen.Class) + "\n" + leaves(e.Chosen) + e.sentence() + "\n"
+	text := links(e.Chosen.GPUs, e.Chosen.Class) + "\n" + leaves(e.Chosen) + e.sentence() + "\n"
 	switch {
 	case len(e.Chosen.GPUs) < 2:
 		text = leaves(e.Chosen) + e.sentence() + "\n"
 	case e.RunnerUp != nil && e.DecidedBy == key.ByClass && !e.inferior():
-		text = fmt.Sprintf("%s; the next best, %s, would %s\n", Links(e.Chosen.GPUs, e.Chosen.Class), wording.Ranges(e.RunnerUp.GPUs), crosses(*e.RunnerUp)) + leaves(e.Chosen)
+		text = fmt.Sprintf("%s; the next best, %s, would %s\n", links(e.Chosen.GPUs, e.Chosen.Class), wording.Ranges(e.RunnerUp.GPUs), crosses(*e.RunnerUp)) + leaves(e.Chosen)
 	}
 	if figures {
-		if table := e.Figures(); table != "" {
+		if table := e.figures(); table != "" {
 			text += "\n" + table
 		}
 	}
 	return text
 }
 
-// Links says how GPUs of a link class are linked.
-func Links(gpus []int, class topology.Kind) string {
+// links says how GPUs of a link class are linked.
+func links(gpus []int, class topology.Kind) string {
 	set := wording.Ranges(gpus)
 	switch {
 	case len(gpus) == 1:
