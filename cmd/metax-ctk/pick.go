@@ -48,7 +48,6 @@ func pickFlags() []cli.Flag {
 		&cli.StringFlag{Name: "scope", Value: "any", EnvVars: []string{"METAX_CTK_GPUS_SCOPE"}, Usage: "the GPUs must share a `SCOPE`: link (MetaXLink only), switch (PCIe), numa or node; any does not limit them"},
 		&cli.StringFlag{Name: "sizes", Value: "warn", EnvVars: []string{"METAX_CTK_GPUS_SIZES"}, Usage: "what to do if N is not 1, 2, 4 or 8: off, warn or enforce"},
 		&cli.StringFlag{Name: "weights", Value: "kind", Usage: "weigh links by kind, or by their bandwidth"},
-		&cli.IntFlag{Name: "budget", Hidden: true, Usage: "obsolete, has no effect"},
 	}
 }
 

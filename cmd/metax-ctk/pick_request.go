@@ -39,9 +39,6 @@ func (t toolkit) ask(c *cli.Context, node gpu.Node, graph *topology.Graph, count
 	if !c.IsSet("sizes") || c.String("sizes") == "" {
 		req.SizesOrigin = t.settings.Sizes.Origin
 	}
-	if c.IsSet("budget") {
-		t.warn("--budget is obsolete and has no effect; leave it out")
-	}
 	if c.IsSet("require") {
 		if req.Required, err = whole(node, "--require", c.String("require")); err != nil {
 			return req, nil, err
@@ -75,18 +72,10 @@ func (t toolkit) answer(c *cli.Context, node gpu.Node, graph *topology.Graph, co
 	return answer, err
 }
 
-// policy returns the policy of --policy or of the configuration, and warns of a name
-// that no longer exists.
+// policy returns the policy of --policy or of the configuration.
 func (t toolkit) policy(c *cli.Context) (key.Policy, error) {
-	text := setting(c, "policy", t.settings.Policy)
-	policy, err := alloc.ParsePolicy(text)
-	if err != nil {
-		return policy, usageError(err)
-	}
-	if warning := alloc.Retired(text); warning != "" {
-		t.warn(warning)
-	}
-	return policy, nil
+	policy, err := alloc.ParsePolicy(setting(c, "policy", t.settings.Policy))
+	return policy, orUsage(err)
 }
 
 // pickHolders returns the holders that limit the pick: none if --free is given. The

@@ -72,7 +72,7 @@ func (t toolkit) topologyPrint(c *cli.Context) error {
 		}
 	}
 	count := c.String("pick")
-	for _, name := range []string{"free", "require", "scope", "sizes", "policy", "weights", "budget", "explain"} {
+	for _, name := range []string{"free", "require", "scope", "sizes", "policy", "weights", "explain"} {
 		if count == "" && c.IsSet(name) {
 			return usagef("--%s needs --pick N", name)
 		}

@@ -27,7 +27,7 @@ func (t toolkit) waitCommand() *cli.Command {
 		Usage:     "wait until GPUs that belong together are free",
 		ArgsUsage: "N",
 		Flags: append(
-			slices.DeleteFunc(pickFlags(), func(f cli.Flag) bool { return slices.Contains([]string{"free", "budget"}, f.Names()[0]) }),
+			slices.DeleteFunc(pickFlags(), func(f cli.Flag) bool { return f.Names()[0] == "free" }),
 			&cli.DurationFlag{
 				Name: "timeout", DefaultText: "no limit", Usage: "wait at most `TIME`; 0s looks once",
 				Action: func(_ *cli.Context, d time.Duration) error {

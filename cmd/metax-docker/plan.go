@@ -200,10 +200,6 @@ func (w *wrapper) policy(named string) (key.Policy, error) {
 	if err != nil {
 		return policy, fmt.Errorf("%w (from %s)", err, setting.Origin)
 	}
-	if warning := alloc.Retired(setting.Text); warning != "" && !w.retired {
-		w.retired = true
-		w.warn("%s (from %s)", warning, setting.Origin)
-	}
 	return policy, nil
 }
 

@@ -53,7 +53,6 @@ type wrapper struct {
 	clientErr error  // why there is no client; printing a command needs none
 	keeper    assign.Keeper
 	leases    []usage.Lease // taken for the command that is about to run
-	retired   bool          // that a policy no longer exists was said
 	warnings  terminal.Warnings
 	log       *logfile.Log // nil before openLog, and while logging is off
 }

@@ -22,19 +22,10 @@ func Policies() []key.Policy {
 	return []key.Policy{key.Spread, key.Binpack, hami, key.MTF, key.First}
 }
 
-// Retired returns a warning if s is a policy of older versions, for which ParsePolicy
-// returns Spread, and the empty string otherwise.
-func Retired(s string) string {
-	if s == "partition" || s == "distribute" {
-		return fmt.Sprintf("the policy %s no longer exists: GPUs are picked by spread; metax-ctk pick --help lists those that do", s)
-	}
-	return ""
-}
-
 // ParsePolicy reads a policy's name or alias.
 func ParsePolicy(s string) (key.Policy, error) {
 	switch s {
-	case "compact", "partition", "distribute":
+	case "compact":
 		return key.Spread, nil
 	case "preserve":
 		return key.Binpack, nil

@@ -74,20 +74,3 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
-
-// TestRetired reads the policies of older versions, each with a warning.
-func TestRetired(t *testing.T) {
-	for _, s := range []string{"partition", "distribute"} {
-		if p, err := ParsePolicy(s); p != key.Spread || err != nil {
-			t.Errorf("%s is %v, %v; want spread", s, p, err)
-		}
-		if w := Retired(s); !strings.Contains(w, "policy "+s+" no longer exists: GPUs are picked by spread") {
-			t.Errorf("%s: warning %q", s, w)
-		}
-	}
-	for _, s := range []string{"spread", "compact", "nonsense", ""} {
-		if w := Retired(s); w != "" {
-			t.Errorf("%q: warning %q", s, w)
-		}
-	}
-}

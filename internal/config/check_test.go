@@ -108,22 +108,3 @@ func TestLoadEmpty(t *testing.T) {
 		}
 	}
 }
-
-// A file of an older version may have a policy that no longer exists; no command writes
-// one.
-func TestRetiredPolicy(t *testing.T) {
-	text := []byte("[gpus]\npolicy = \"distribute\"\n")
-	if problems := Check(text); len(problems) > 0 {
-		t.Errorf("the file has problems: %v", problems)
-	}
-	if c, err := Load(Path, text, unset); err != nil || c.Policy.Text != "distribute" {
-		t.Errorf("%+v, %v", c.Policy, err)
-	}
-	s, _ := Find("gpus.policy")
-	if _, err := s.Parse("distribute"); err == nil || !strings.Contains(err.Error(), "no longer exists") {
-		t.Errorf("set: %v", err)
-	}
-	if _, err := s.Parse("binpack"); err != nil {
-		t.Error(err)
-	}
-}

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/metax-ctk/container-toolkit/internal/alloc"
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
@@ -21,9 +20,6 @@ func (s Setting) Parse(text string) (any, error) {
 		if !s.allows(word) || strings.ContainsFunc(word, unicode.IsControl) {
 			return nil, fmt.Errorf("%s: %q: want %s%s", s.Key, word, s.Allowed, wording.Meant(word, s.words...))
 		}
-	}
-	if why := alloc.Retired(text); s.Key == "gpus.policy" && why != "" {
-		return nil, fmt.Errorf("%s: %s", s.Key, why)
 	}
 	switch {
 	case s.Kind == Switch:
