@@ -12,7 +12,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/internal/svg"
-	"github.com/metax-ctk/container-toolkit/internal/topology"
+	"github.com/metax-ctk/container-toolkit/internal/topology/picture"
 )
 
 // The size of a character in the picture of a terminal, in pixels.
@@ -37,9 +37,9 @@ func topologyPicture(t *testing.T) string {
 		t.Fatal(err)
 	}
 	const train = "container train (docker), lease 3f8a52c0d1e7, of alice"
-	view := topology.View{Node: node, InUse: []int{0, 1}, Picked: []int{4, 5, 6, 7}, Users: []string{train, train}}
+	view := picture.View{Node: node, InUse: []int{0, 1}, Picked: []int{4, 5, 6, 7}, Users: []string{train, train}}
 	var text strings.Builder
-	if err := topology.SVG(&text, view); err != nil {
+	if err := picture.SVG(&text, view); err != nil {
 		t.Fatal(err)
 	}
 	size := regexp.MustCompile(`width="(\d+)" height="(\d+)"`)

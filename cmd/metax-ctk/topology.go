@@ -12,7 +12,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/alloc/explain"
 	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
-	"github.com/metax-ctk/container-toolkit/internal/topology"
+	"github.com/metax-ctk/container-toolkit/internal/topology/picture"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
@@ -41,14 +41,14 @@ func topologyFlags() []cli.Flag {
 
 // topologyJSON is the topology as -o prints it.
 type topologyJSON struct {
-	topology.Document
+	picture.Document
 	// Explanation says why those are picked, with --explain.
 	Explanation *explain.Explanation `json:"explanation,omitempty"`
 }
 
 func (t toolkit) topologyPrint(c *cli.Context) error {
-	render, ok := map[string]func(io.Writer, topology.View) error{
-		"matrix": topology.Matrix, "tree": topology.Tree, "svg": topology.SVG,
+	render, ok := map[string]func(io.Writer, picture.View) error{
+		"matrix": picture.Matrix, "tree": picture.Tree, "svg": picture.SVG,
 	}[c.String("format")]
 	if !ok {
 		return usagef("unknown format %q: matrix, tree or svg%s", c.String("format"), wording.Meant(c.String("format"), "matrix", "tree", "svg"))
@@ -57,7 +57,7 @@ func (t toolkit) topologyPrint(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	view := topology.View{Node: node, Graph: t.graph(node)}
+	view := picture.View{Node: node, Graph: t.graph(node)}
 	var holders []usage.Holder
 	switch {
 	case !c.IsSet("busy"):
@@ -104,7 +104,7 @@ func (t toolkit) topologyPrint(c *cli.Context) error {
 		if wide, room := gridWidth(text.String()), terminalWidth(t.Out); c.String("format") == "matrix" && !c.IsSet("format") && room > 0 && wide > room {
 			fmt.Fprintf(t.Err, "metax-ctk: this is the tree, because the matrix needs %d columns and this terminal has %d (the matrix: --format matrix)\n", wide, room)
 			text.Reset()
-			err = topology.Tree(&text, view)
+			err = picture.Tree(&text, view)
 		}
 	}
 	if err == nil && c.String("output-format") == "table" && c.String("format") != "svg" && colored(t.Out) {

@@ -131,23 +131,32 @@ func TestLinks(t *testing.T) {
 	}
 }
 
+// onSwitches returns a node of eight GPUs on two switches of one NUMA node.
+func onSwitches(links ...gpu.Link) gpu.Node {
+	n := gpu.NewNode("on switches")
+	for i := range 8 {
+		n.GPUs = append(n.GPUs, gpu.GPU{Index: i, PCIeSwitch: &gpu.BDF{Bus: uint8(i / 4)}})
+	}
+	n.Links = links
+	return n
+}
+
 func TestDomains(t *testing.T) {
-	links := func(n gpu.Node, pairs ...[2]int) gpu.Node {
+	links := func(pairs ...[2]int) (all []gpu.Link) {
 		for _, p := range pairs {
-			n.Links = append(n.Links, gpu.Link{A: p[0], B: p[1], Kind: "MX"})
+			all = append(all, gpu.Link{A: p[0], B: p[1], Kind: "MX"})
 		}
-		return n
+		return all
 	}
 	for name, test := range map[string]struct {
 		node gpu.Node
 		want [][]int
 	}{
 		"no GPU":       {gpu.NewNode(""), [][]int{}},
-		"no MetaXLink": {c500(t, ""), [][]int{}},
-		"two quads":    {quads(t), [][]int{{0, 1, 2, 3}, {4, 5, 6, 7}}},
-		"one mesh":     {oam(t), [][]int{{0, 1, 2, 3, 4, 5, 6, 7}}},
+		"no MetaXLink": {onSwitches(), [][]int{}},
+		"two quads":    {onSwitches(links([2]int{0, 1}, [2]int{1, 2}, [2]int{2, 3}, [2]int{4, 5}, [2]int{6, 7}, [2]int{5, 6})...), [][]int{{0, 1, 2, 3}, {4, 5, 6, 7}}},
 		"a chain, in odd order, and a pair": {
-			links(c500(t, ""), [2]int{1, 7}, [2]int{5, 7}, [2]int{1, 3}, [2]int{2, 4}),
+			onSwitches(links([2]int{1, 7}, [2]int{5, 7}, [2]int{1, 3}, [2]int{2, 4})...),
 			[][]int{{1, 3, 5, 7}, {2, 4}},
 		},
 	} {
@@ -161,7 +170,7 @@ func TestDomains(t *testing.T) {
 }
 
 func TestJoined(t *testing.T) {
-	g, _ := New(c500(t, ""))
+	g, _ := New(onSwitches())
 	all := []int{0, 1, 2, 3, 4, 5, 6, 7}
 	for class, want := range map[Kind][][]int{MX: {}, Switch: {all[:4], all[4:]}, NODE: {all}} {
 		if diff := cmp.Diff(want, g.Joined(class)); diff != "" {

@@ -33,6 +33,9 @@ func locality(a, b gpu.GPU) Locality {
 	return OtherNUMA
 }
 
+// PCIeKind returns the kind of the PCIe link between two GPUs.
+func PCIeKind(a, b gpu.GPU) Kind { return locality(a, b).kind() }
+
 // kind returns the kind of a pair whose only link is PCIe.
 func (l Locality) kind() Kind {
 	return [...]Kind{Unknown, SYS, NODE, PHB, PXB, PIX}[l]

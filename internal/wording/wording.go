@@ -46,6 +46,15 @@ func Short(text string, most int) string {
 	return strings.ToValidUTF8(text[:most-len(mark)], "") + mark
 }
 
+// Pairs writes pairs of GPU indices: "0-2, 1-3".
+func Pairs(list [][2]int) string {
+	var words []string
+	for _, p := range list {
+		words = append(words, fmt.Sprintf("%d-%d", p[0], p[1]))
+	}
+	return strings.Join(words, ", ")
+}
+
 // Ranges formats ascending indices, with three or more in a row as in "0-3,5".
 func Ranges(indices []int) string {
 	var words []string

@@ -7,7 +7,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/metax-ctk/container-toolkit/internal/topology"
+	"github.com/metax-ctk/container-toolkit/internal/topology/picture"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/aware"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/objects"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
@@ -21,9 +21,9 @@ var ErrUnknownTopology = errors.New("its annotations do not say how its GPUs are
 type Topology struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
-	topology.Document
+	picture.Document
 
-	view topology.View
+	view picture.View
 }
 
 // NewTopology returns the topology of the first Node of the objects. It fails with
@@ -34,7 +34,7 @@ func NewTopology(o objects.Objects) (Topology, error) {
 	if n.Source != fromAnnotations {
 		return Topology{}, fmt.Errorf("node %s: %w: %s", n.Name, ErrUnknownTopology, cmp.Or(strings.Join(n.Problems, "; "), "metax-gpu-device has not written them"))
 	}
-	v := topology.View{Node: n.hardware, Graph: n.graph, BridgeName: protocol.BridgeName}
+	v := picture.View{Node: n.hardware, Graph: n.graph, BridgeName: protocol.BridgeName}
 	for i := range n.hardware.GPUs {
 		if s := n.gpuState(i); s == stateInUse || s == stateOutside {
 			v.InUse = append(v.InUse, i)
@@ -44,10 +44,10 @@ func NewTopology(o objects.Objects) (Topology, error) {
 }
 
 // Matrix, Tree and SVG write the topology.
-func (t Topology) Matrix(w io.Writer) error { return topology.Matrix(w, t.view) }
+func (t Topology) Matrix(w io.Writer) error { return picture.Matrix(w, t.view) }
 
 // Tree writes a line for each GPU.
-func (t Topology) Tree(w io.Writer) error { return topology.Tree(w, t.view) }
+func (t Topology) Tree(w io.Writer) error { return picture.Tree(w, t.view) }
 
 // SVG writes a picture.
-func (t Topology) SVG(w io.Writer) error { return topology.SVG(w, t.view) }
+func (t Topology) SVG(w io.Writer) error { return picture.SVG(w, t.view) }

@@ -1,4 +1,4 @@
-package topology
+package picture
 
 import (
 	"bytes"
@@ -113,6 +113,6 @@ func (s *checkedView) linkLines(b *bytes.Buffer) {
 		what = ""
 	}
 	if len(s.down) > 0 {
-		fmt.Fprintf(b, "MetaXLink down: %s\n", pairs(s.down))
+		fmt.Fprintf(b, "MetaXLink down: %s\n", wording.Pairs(s.down))
 	}
 }

@@ -1,4 +1,4 @@
-package topology
+package picture
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
 
 // oneBridge is a node of n GPUs below one host bridge and its switch, all joined.
@@ -126,18 +127,18 @@ func TestUsers(t *testing.T) {
 // The lines of two kinds of link differ, also without colors, and the legend has those of the
 // picture.
 func TestKindLines(t *testing.T) {
-	seen := map[string]Kind{}
-	for _, k := range Kinds() {
+	seen := map[string]topology.Kind{}
+	for _, k := range topology.Kinds() {
 		line := strings.ReplaceAll(kindLine(k), kindEdge, "")
-		if other, ok := seen[line]; ok && k != MX && other != MX {
+		if other, ok := seen[line]; ok && k != topology.MX && other != topology.MX {
 			t.Errorf("%v looks like %v", k, other)
 		}
-		if k != MX {
+		if k != topology.MX {
 			seen[line] = k
 		}
 	}
 	all := render(t, SVG, View{Node: cascade(t)})
-	for _, k := range []Kind{PIX, PXB} {
+	for _, k := range []topology.Kind{topology.PIX, topology.PXB} {
 		if n := strings.Count(all, kindLine(k)); n < 3 {
 			t.Errorf("%v has %d lines", k, n)
 		}

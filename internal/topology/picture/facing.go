@@ -1,4 +1,4 @@
-package topology
+package picture
 
 // Measures of a picture of facing rows.
 const (

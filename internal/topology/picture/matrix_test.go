@@ -1,4 +1,4 @@
-package topology
+package picture
 
 import (
 	"fmt"
@@ -10,12 +10,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
 
 // readMatrix reads a matrix back by the rules of mx-smi's: a header of GPU
 // columns and headings, a row per GPU, cells parted by blanks. It fails where a
 // cell does not begin below its column.
-func readMatrix(text string) (kinds [][]Kind, numa []int, err error) {
+func readMatrix(text string) (kinds [][]topology.Kind, numa []int, err error) {
 	lines := strings.Split(text, "\n")
 	header := lines[0]
 	columns := strings.Fields(header)
@@ -32,15 +33,15 @@ func readMatrix(text string) (kinds [][]Kind, numa []int, err error) {
 		if len(cells) < n+2 || cells[0] != fmt.Sprintf("GPU%d", i) {
 			return nil, nil, fmt.Errorf("row %d is %q", i, line)
 		}
-		row := make([]Kind, n)
+		row := make([]topology.Kind, n)
 		for j := range n {
 			at := below[j]
 			if !strings.HasPrefix(line[at:], cells[j+1]+" ") || line[at-1] != ' ' {
 				return nil, nil, fmt.Errorf("row %d: %q is not below %s", i, cells[j+1], columns[j])
 			}
-			k, ok := ParseKind(cells[j+1])
+			k, ok := topology.ParseKind(cells[j+1])
 			if i == j {
-				k, ok = MX, cells[j+1] == "X"
+				k, ok = topology.MX, cells[j+1] == "X"
 			}
 			if !ok {
 				return nil, nil, fmt.Errorf("row %d, column %d is %q", i, j, cells[j+1])
@@ -69,13 +70,17 @@ func checkMatrix(t *testing.T, v View) {
 	if err != nil {
 		t.Fatalf("%v, in\n%s", err, text)
 	}
-	g, _ := New(v.Node)
-	if len(kinds) != g.n {
-		t.Fatalf("%d rows of %d GPUs", len(kinds), g.n)
+	g, _ := topology.New(v.Node)
+	if len(kinds) != g.Len() {
+		t.Fatalf("%d rows of %d GPUs", len(kinds), g.Len())
 	}
 	var wantNUMA []int
-	for i := range g.n {
-		if want := g.kind[i*g.n : (i+1)*g.n]; !slices.Equal(want, kinds[i]) {
+	for i := range g.Len() {
+		var want []topology.Kind
+		for j := range g.Len() {
+			want = append(want, g.Kind(i, j))
+		}
+		if !slices.Equal(want, kinds[i]) {
 			t.Errorf("row of GPU %d (-want +got):\n%s", i, cmp.Diff(want, kinds[i]))
 		}
 		wantNUMA = append(wantNUMA, v.Node.GPUs[i].NUMA)
@@ -84,9 +89,9 @@ func checkMatrix(t *testing.T, v View) {
 		t.Errorf("NUMA nodes (-want +got):\n%s", diff)
 	}
 	_, legend, _ := strings.Cut(text, "Legend:\n")
-	for _, k := range Kinds() {
+	for _, k := range topology.Kinds() {
 		occurs := false
-		for i := range g.n {
+		for i := range g.Len() {
 			for j := range i {
 				occurs = occurs || g.Kind(i, j) == k
 			}
@@ -136,7 +141,7 @@ func FuzzMatrix(f *testing.F) {
 			}
 			for j := range i {
 				if k := next(); k < int(numKinds) {
-					v.Node.Links = append(v.Node.Links, gpu.Link{A: j, B: i, Kind: Kind(k).String()})
+					v.Node.Links = append(v.Node.Links, gpu.Link{A: j, B: i, Kind: topology.Kind(k).String()})
 				}
 			}
 		}

@@ -1,4 +1,4 @@
-package topology
+package picture
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
+	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
 
 // Matrix writes the class of every pair in the form of "mx-smi topo -m", or of "topo -n" if
@@ -32,7 +33,7 @@ func Matrix(w io.Writer, v View) error {
 	var b bytes.Buffer
 	seen := s.matrixRows(&b, devices)
 	b.WriteString("\nLegend:\n  X    = the device itself\n")
-	for _, k := range Kinds() {
+	for _, k := range topology.Kinds() {
 		if seen[k] {
 			fmt.Fprintf(&b, "  %-4s = %s\n", k, k.Meaning())
 		}
@@ -43,7 +44,7 @@ func Matrix(w io.Writer, v View) error {
 	for i, n := range s.nics {
 		fmt.Fprintf(&b, "  %s: %s\n", nicName(i), terminal.Line(n.Name))
 	}
-	if lost := s.lost().Lines(); lost != nil {
+	if lost := s.lost.Lines(); lost != nil {
 		b.WriteString("\n" + strings.Join(lost, "\n") + "\n")
 	}
 	s.addNote(&b)
@@ -99,13 +100,13 @@ func (s *checkedView) matrixRows(b *bytes.Buffer, devices []string) (seen [numKi
 		var rest []string
 		if i < len(s.gpus) {
 			g := s.gpus[i]
-			numa := Unknown.String()
+			numa := topology.Unknown.String()
 			if g.NUMA != gpu.NUMAUnknown {
 				numa = strconv.Itoa(g.NUMA)
 			}
 			rest = append(rest, numa)
 			if cpus > 0 {
-				rest = append(rest, cmp.Or(g.CPUs, Unknown.String()))
+				rest = append(rest, cmp.Or(g.CPUs, topology.Unknown.String()))
 			}
 			rest = append(rest, s.statusWords(i))
 		}
@@ -116,7 +117,7 @@ func (s *checkedView) matrixRows(b *bytes.Buffer, devices []string) (seen [numKi
 
 // deviceKind returns the kind of link between two devices: GPUs, and after them network
 // cards.
-func (s *checkedView) deviceKind(i, j int) Kind {
+func (s *checkedView) deviceKind(i, j int) topology.Kind {
 	n := len(s.gpus)
 	if i < n && j < n {
 		return s.graph.Kind(i, j)
@@ -127,5 +128,5 @@ func (s *checkedView) deviceKind(i, j int) Kind {
 		}
 		return nicPlace(s.nics[i-n])
 	}
-	return locality(place(i), place(j)).kind()
+	return topology.PCIeKind(place(i), place(j))
 }

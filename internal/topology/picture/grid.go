@@ -1,4 +1,4 @@
-package topology
+package picture
 
 import "github.com/metax-ctk/container-toolkit/internal/wording"
 

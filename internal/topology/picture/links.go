@@ -1,4 +1,4 @@
-package topology
+package picture
 
 import (
 	"cmp"
@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/metax-ctk/container-toolkit/internal/svg"
+	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
 
 // linkArea is the space between the rows of cards, in which MetaXLink is drawn.
@@ -38,7 +39,7 @@ func newLinkArea(s *checkedView, rows []cardRow) *linkArea {
 	across := false
 	for a := range n {
 		for b := a + 1; b < n; b++ {
-			up, pair := s.graph.Kind(a, b) == MX, [2]int{a, b}
+			up, pair := s.graph.Kind(a, b) == topology.MX, [2]int{a, b}
 			if up && f.onBus(a) || !up && !slices.Contains(s.down, pair) && !slices.Contains(s.missing, pair) {
 				continue
 			}
@@ -268,7 +269,7 @@ func (f *linkArea) badge(c *canvas, y, width int) {
 
 // between returns the kind of link between the rows; ok is false if pairs differ or if it is
 // MetaXLink.
-func (f *linkArea) between() (k Kind, ok bool) {
+func (f *linkArea) between() (k topology.Kind, ok bool) {
 	for a := range f.gpus {
 		for b := range f.gpus {
 			if f.row[a] != 0 || f.row[b] != 1 {
@@ -280,5 +281,5 @@ func (f *linkArea) between() (k Kind, ok bool) {
 			k, ok = f.graph.Kind(a, b), true
 		}
 	}
-	return k, ok && k != MX
+	return k, ok && k != topology.MX
 }

@@ -1,4 +1,4 @@
-package topology
+package picture
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
 
 var errFull = errors.New("disk full")
@@ -16,7 +17,7 @@ type full struct{}
 func (full) Write([]byte) (int, error) { return 0, errFull }
 
 func TestViewErrors(t *testing.T) {
-	small, _ := New(bare())
+	small, _ := topology.New(bare())
 	for name, view := range map[string]View{
 		"picked beyond the last":  {Node: quads(t), Picked: []int{0, 8}},
 		"in use before the first": {Node: quads(t), InUse: []int{-1}},
@@ -38,29 +39,9 @@ func TestViewErrors(t *testing.T) {
 
 // The Graph that the View brings is drawn, not one made from the Node.
 func TestViewGraph(t *testing.T) {
-	linked, _ := New(quads(t))
+	linked, _ := topology.New(quads(t))
 	with := render(t, Tree, View{Node: c500(t, "c500-8"), Graph: linked})
 	if diff := cmp.Diff(render(t, Tree, View{Node: quads(t)}), with); diff != "" {
 		t.Errorf("tree (-want +got):\n%s", diff)
-	}
-}
-
-func TestDownLinks(t *testing.T) {
-	link := func(a, b int, kind string, down bool) gpu.Link {
-		return gpu.Link{A: a, B: b, Kind: kind, Down: down}
-	}
-	n := c500(t, "")
-	n.Links = []gpu.Link{
-		link(4, 5, "MX", true), link(1, 0, "MX", true), link(0, 1, "MX", true), // once, in order
-		link(2, 3, "MX", true), link(2, 3, "MX", false), // another is up
-		link(6, 7, "PIX", true), // not MetaXLink
-		link(7, 8, "MX", true), link(-1, 0, "MX", true), link(3, 3, "MX", true),
-	}
-	s, err := View{Node: n}.check()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([][2]int{{0, 1}, {4, 5}}, s.down); diff != "" {
-		t.Errorf("down (-want +got):\n%s", diff)
 	}
 }

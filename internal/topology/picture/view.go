@@ -1,13 +1,13 @@
-package topology
+package picture
 
 import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
+	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
 
 // View is what a picture shows: a node and, optionally, which of its GPUs are picked and
@@ -15,7 +15,7 @@ import (
 type View struct {
 	Node gpu.Node
 	// Graph is the Node's; if it is nil, it is built.
-	Graph *Graph
+	Graph *topology.Graph
 	// Picked, RunnerUp and InUse are GPU indices in any order. RunnerUp is the second best
 	// set.
 	Picked, RunnerUp, InUse []int
@@ -27,6 +27,9 @@ type View struct {
 	BridgeName func(gpu.BDF) string
 }
 
+// numKinds is one more than the greatest kind.
+const numKinds = topology.MX + 1
+
 // errView reports a View that contradicts itself: a mark on a GPU that the node
 // does not have, or the Graph of another node.
 var errView = errors.New("invalid view")
@@ -35,7 +38,7 @@ var errView = errors.New("invalid view")
 type checkedView struct {
 	gpus          []gpu.GPU
 	nics          []gpu.NIC
-	graph         *Graph
+	graph         *topology.Graph
 	picked, inUse []bool // by GPU
 	second        []bool // by GPU: in the runner-up
 	note          []string
@@ -43,6 +46,7 @@ type checkedView struct {
 	domainOf      []int    // by GPU: the number of its domain, from 1, or 0
 	users         []string // by GPU, or nil
 	bridgeName    func(gpu.BDF) string
+	lost          topology.LostLinks
 	down          [][2]int       // pairs whose MetaXLink is down, a < b
 	missing       [][2]int       // other pairs that almost full domains lack, a < b
 	marks         []mark         // those that some GPU has
@@ -65,7 +69,7 @@ func (v View) check() (*checkedView, error) {
 	n := len(v.Node.GPUs)
 	s := &checkedView{gpus: v.Node.GPUs, nics: v.Node.NICs, graph: v.Graph, domainOf: make([]int, n), note: v.Note, users: v.Users, bridgeName: v.BridgeName}
 	if s.graph == nil {
-		s.graph, _ = New(v.Node)
+		s.graph, _ = topology.New(v.Node)
 	}
 	if s.bridgeName == nil {
 		s.bridgeName = gpu.BDF.String
@@ -91,14 +95,8 @@ func (v View) check() (*checkedView, error) {
 			s.domainOf[g] = i + 1
 		}
 	}
-	s.down = s.downLinks(v.Node.Links)
-	for _, d := range s.domains {
-		for _, pair := range d.apart {
-			if len(d.apart) <= fewMissing && !slices.Contains(s.down, pair) {
-				s.missing = append(s.missing, pair)
-			}
-		}
-	}
+	s.lost = s.graph.Lost(v.Node.Links)
+	s.down, s.missing = s.lost.Pairs(topology.LinkDown), s.lost.Pairs(topology.LinkMissing)
 	return s, nil
 }
 
@@ -124,11 +122,10 @@ func marked(what string, indices []int, n int) ([]bool, error) {
 
 // domain describes the links of a domain.
 func (s *checkedView) domain(gpus []int) domain {
-	d := domain{gpus: gpus}
+	d := domain{gpus: gpus, apart: s.graph.Apart(gpus)}
 	for i, a := range gpus {
 		for _, b := range gpus[i+1:] {
-			if s.graph.Kind(a, b) != MX {
-				d.apart = append(d.apart, [2]int{a, b})
+			if s.graph.Kind(a, b) != topology.MX {
 				continue
 			}
 			gbps := s.graph.Bandwidth(a, b)
@@ -140,20 +137,6 @@ func (s *checkedView) domain(gpus []int) domain {
 		}
 	}
 	return d
-}
-
-// downLinks returns the pairs with a MetaXLink that is down, and no MetaXLink that is up.
-func (s *checkedView) downLinks(links []gpu.Link) [][2]int {
-	var down [][2]int
-	for _, l := range links {
-		a, b := min(l.A, l.B), max(l.A, l.B)
-		if !l.Down || l.Kind != MX.String() || a < 0 || a == b || b >= len(s.gpus) || s.graph.Kind(a, b) == MX {
-			continue
-		}
-		down = append(down, [2]int{a, b})
-	}
-	slices.SortFunc(down, func(x, y [2]int) int { return slices.Compare(x[:], y[:]) })
-	return slices.Compact(down)
 }
 
 // writePicture writes a finished picture.

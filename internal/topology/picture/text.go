@@ -1,4 +1,4 @@
-package topology
+package picture
 
 import (
 	"fmt"
@@ -7,6 +7,8 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
+	"github.com/metax-ctk/container-toolkit/internal/topology"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 // cells returns the width of s in terminal columns. East Asian characters and the
@@ -42,15 +44,6 @@ func fit(s string, n int) string {
 
 // pad fills s with spaces up to n columns.
 func pad(s string, n int) string { return s + strings.Repeat(" ", max(0, n-cells(s))) }
-
-// pairs writes pairs of GPUs: "0-2, 1-3".
-func pairs(list [][2]int) string {
-	var words []string
-	for _, p := range list {
-		words = append(words, fmt.Sprintf("%d-%d", p[0], p[1]))
-	}
-	return strings.Join(words, ", ")
-}
 
 // versions names the driver, with its mode if that is known, and MXMACA with their versions.
 func versions(n gpu.Node) string {
@@ -101,17 +94,14 @@ func gpuCount(gpus []gpu.GPU) string {
 	return fmt.Sprintf("%d GPUs", len(gpus))
 }
 
-// fewMissing is the greatest number of links whose lack in a domain is named.
-const fewMissing = 3
-
 // describe says how the GPUs of a domain are joined.
 func (d domain) describe() string {
 	s, missing := "full mesh", ""
 	switch n := len(d.apart); {
-	case n > fewMissing:
+	case n > topology.FewMissing:
 		s = fmt.Sprintf("%d of %d links", d.links, d.links+n)
 	case n > 0:
-		s, missing = fmt.Sprintf("%d of %d links", d.links, d.links+n), "; missing: "+pairs(d.apart)
+		s, missing = fmt.Sprintf("%d of %d links", d.links, d.links+n), "; missing: "+wording.Pairs(d.apart)
 	case d.links == 1:
 		s = "1 link"
 	}

@@ -1,4 +1,4 @@
-package topology
+package picture
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/svg"
+	"github.com/metax-ctk/container-toolkit/internal/topology"
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
@@ -73,7 +74,7 @@ func (s *checkedView) description() string {
 		say("GPU %s: %s", wording.Ranges(m.gpus()), m.word)
 	}
 	if len(s.down) > 0 {
-		say("MetaXLink down: %s", pairs(s.down))
+		say("MetaXLink down: %s", wording.Pairs(s.down))
 	}
 	return strings.Join(words, " ")
 }
@@ -125,7 +126,7 @@ func (s *checkedView) legend(c *canvas, width, y int) int {
 			}
 		})
 	}
-	for _, line := range s.lost().Lines() {
+	for _, line := range s.lost.Lines() {
 		item(line, func(x, y int) {
 			c.Line(x-14, y, x+14, y, fmt.Sprintf(`stroke="%s" stroke-width="2" stroke-dasharray="5 4"`, unhealthyEdge))
 			c.sign(x, y, 100, signDown)
@@ -137,8 +138,8 @@ func (s *checkedView) legend(c *canvas, width, y int) int {
 			c.Line(x-14, y, x+14, y, kindLine(between[len(between)-1]))
 		})
 	}
-	for _, k := range Kinds() {
-		if s.named[k] && (s.badged || !slices.Equal(between, []Kind{k})) {
+	for _, k := range topology.Kinds() {
+		if s.named[k] && (s.badged || !slices.Equal(between, []topology.Kind{k})) {
 			item(k.String()+": "+k.Meaning(), func(x, y int) { c.Line(x-14, y, x+14, y, kindLine(k)) })
 		}
 	}
@@ -165,7 +166,7 @@ func (s *checkedView) legend(c *canvas, width, y int) int {
 }
 
 // betweenDomains returns the kinds of link between GPUs of different domains, best first.
-func (s *checkedView) betweenDomains() (kinds []Kind) {
+func (s *checkedView) betweenDomains() (kinds []topology.Kind) {
 	var seen [numKinds]bool
 	for a := range s.gpus {
 		for b := range a {
@@ -174,7 +175,7 @@ func (s *checkedView) betweenDomains() (kinds []Kind) {
 			}
 		}
 	}
-	for _, k := range Kinds() {
+	for _, k := range topology.Kinds() {
 		if seen[k] {
 			kinds = append(kinds, k)
 		}
@@ -183,7 +184,7 @@ func (s *checkedView) betweenDomains() (kinds []Kind) {
 }
 
 // betweenWords names the kinds of link between domains, and explains the last.
-func betweenWords(kinds []Kind) string {
+func betweenWords(kinds []topology.Kind) string {
 	var names []string
 	for _, k := range kinds {
 		names = append(names, k.String())

@@ -1,9 +1,10 @@
-package topology
+package picture
 
 import (
 	"fmt"
 	"strings"
 
+	"github.com/metax-ctk/container-toolkit/internal/topology"
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
@@ -139,13 +140,13 @@ func (o outline) group(it item) {
 
 // kindInside returns the kind of link between the parts of p; ok is false if pairs differ or
 // if it is MetaXLink, which is drawn.
-func (o outline) kindInside(p *place) (kind Kind, ok bool) {
+func (o outline) kindInside(p *place) (kind topology.Kind, ok bool) {
 	for i, q := range p.inside {
 		for _, a := range q.leaves() {
 			for _, other := range p.inside[i+1:] {
 				for _, b := range other.leaves() {
 					k := o.graph.Kind(a, b)
-					if k == MX || ok && k != kind {
+					if k == topology.MX || ok && k != kind {
 						return k, false
 					}
 					kind, ok = k, true
@@ -177,7 +178,7 @@ func (o outline) wire(it item) {
 	x := it.x0 + o.dx + (it.x1-it.x0)/2
 	k, ok := o.kindInside(it.above)
 	if !ok {
-		k = PIX
+		k = topology.PIX
 	}
 	o.c.Line(x, o.y(from, 0), x, o.y(to, 0), kindLine(k))
 }

@@ -1,4 +1,4 @@
-package topology
+package picture
 
 import (
 	"fmt"
@@ -6,27 +6,28 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
+	"github.com/metax-ctk/container-toolkit/internal/topology"
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
-// NICKind returns the kind of the PCIe link between a GPU and a network card.
-func NICKind(g gpu.GPU, n gpu.NIC) Kind { return locality(g, nicPlace(n)).kind() }
+// nicKind returns the kind of the PCIe link between a GPU and a network card.
+func nicKind(g gpu.GPU, n gpu.NIC) topology.Kind { return topology.PCIeKind(g, nicPlace(n)) }
 
 // nicPlace returns the place of a network card as that of a GPU.
 func nicPlace(n gpu.NIC) gpu.GPU {
 	return gpu.GPU{BDF: n.BDF, NUMA: n.NUMA, PCIeRoot: n.PCIeRoot, PCIePath: n.PCIePath, PCIeSwitch: n.PCIeSwitch}
 }
 
-// NICMatrix returns, by GPU and network card, the kind of the link between them; nil without
+// nicMatrix returns, by GPU and network card, the kind of the link between them; nil without
 // network cards.
-func NICMatrix(n gpu.Node) [][]Kind {
+func nicMatrix(n gpu.Node) [][]topology.Kind {
 	if len(n.NICs) == 0 {
 		return nil
 	}
-	kinds := make([][]Kind, len(n.GPUs))
+	kinds := make([][]topology.Kind, len(n.GPUs))
 	for i, g := range n.GPUs {
 		for _, c := range n.NICs {
-			kinds[i] = append(kinds[i], NICKind(g, c))
+			kinds[i] = append(kinds[i], nicKind(g, c))
 		}
 	}
 	return kinds
@@ -43,10 +44,10 @@ func (s *checkedView) nicLines() (lines []string) {
 	groups := map[string]group{}
 	for i, n := range s.nics {
 		var to []string
-		for _, k := range Kinds() {
+		for _, k := range topology.Kinds() {
 			var gpus []int
 			for g := range s.gpus {
-				if NICKind(s.gpus[g], n) == k {
+				if nicKind(s.gpus[g], n) == k {
 					gpus = append(gpus, g)
 				}
 			}

@@ -1,4 +1,4 @@
-package topology
+package picture
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -76,7 +77,7 @@ func TestGolden(t *testing.T) {
 					t.Fatal(err)
 				}
 				if diff := cmp.Diff(string(want), got); diff != "" {
-					t.Errorf("%s (-want +got):\n%s\nIf that is meant: go test ./internal/topology -update", file, diff)
+					t.Errorf("%s (-want +got):\n%s\nIf that is meant: go test ./internal/topology/picture -update", file, diff)
 				}
 			})
 		}
@@ -88,7 +89,7 @@ func TestGolden(t *testing.T) {
 func TestRenderersAreDeterministic(t *testing.T) {
 	for name, view := range views(t) {
 		other := view
-		other.Graph, _ = New(view.Node)
+		other.Graph, _ = topology.New(view.Node)
 		other.Picked = reversed(view.Picked)
 		other.InUse = reversed(view.InUse)
 		for ending, draw := range renderers {

@@ -1,4 +1,4 @@
-package topology_test
+package picture_test
 
 import (
 	"bytes"
@@ -9,13 +9,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metax-ctk/container-toolkit/internal/sim"
-	"github.com/metax-ctk/container-toolkit/internal/topology"
+	"github.com/metax-ctk/container-toolkit/internal/topology/picture"
 )
 
 // TestPublishedNICs compares the cells of c500-8 with the published topo -n of its host, of
 // GPUs and network cards with each other.
 func TestPublishedNICs(t *testing.T) {
-	published, err := os.ReadFile("../discover/mxsmi/testdata/topo-c500-nics.txt")
+	published, err := os.ReadFile("../../discover/mxsmi/testdata/topo-c500-nics.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +24,7 @@ func TestPublishedNICs(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if err := topology.Matrix(&b, topology.View{Node: node}); err != nil {
+	if err := picture.Matrix(&b, picture.View{Node: node}); err != nil {
 		t.Fatal(err)
 	}
 	// rows has the words of the lines that begin with a device.
