@@ -73,13 +73,6 @@ var grounds = []ground{
 			"version = 2\n[plugins]\n\t[plugins.\"io.containerd.grpc.v1.cri\"]\n\t\tenable_cdi = false\n",
 		},
 	},
-	{
-		engine: "microk8s", file: "/var/snap/microk8s/current/args/containerd-template.toml", versions: []string{"1.6.20", "1.7.24", "2.1.4"}, edit: commented, parse: parsedTOML,
-		texts: []string{
-			"version = 2\noom_score = 0\n[plugins.\"io.containerd.grpc.v1.cri\"]\n  stream_server_address = \"127.0.0.1\"\n  [plugins.\"io.containerd.grpc.v1.cri\".containerd]\n    default_runtime_name = \"${RUNTIME}\"\n    [plugins.\"io.containerd.grpc.v1.cri\".containerd.runtimes.runc]\n      runtime_type = \"${RUNTIME_TYPE}\"\n",
-			"version = 2\n", "version = 2\n[plugins.\"io.containerd.grpc.v1.cri\"]\nenable_cdi = false\ncdi_spec_dirs = [\"/x\"]\n",
-		},
-	},
 	{engine: "k0s", file: "/etc/k0s/containerd.toml", versions: []string{"1.7.24", "2.1.4"}, edit: commented, parse: parsedTOML, texts: []string{"version = 2\n", "# k0s_managed=true\nversion = 2\nimports = [\"/run/k0s/containerd-cri.toml\"]\n"}},
 	{engine: "crio", file: "/etc/crio/crio.conf", versions: []string{"1.28.0", "1.34.0"}, edit: commented, parse: parsedTOML, texts: []string{"-", "", "[crio.runtime]\ndefault_runtime = \"crun\"\n[crio.runtime.runtimes.crun]\nruntime_path = \"/usr/bin/crun\"\n"}},
 	{engine: "crio", file: "/etc/crio/crio.conf.d/99-metax.conf", versions: []string{"1.34.0"}, edit: commented, parse: parsedTOML, texts: []string{"-"}},

@@ -143,12 +143,6 @@ var brokenEngines = []brokenNode{
 		},
 	},
 	{
-		check: "distributions", name: "microk8s", severity: Info, what: "microk8s has a containerd of its own", fix: "metax-ctk --root DIR runtime configure --engine microk8s --dry-run",
-		tree: func(b *bench) {
-			b.tree["var/snap/microk8s/current/args/containerd-template.toml"] = sim.File{Data: "version = 2\n"}
-		},
-	},
-	{
 		check: "podman-version", severity: Warning, what: "podman does not report its version", fix: "DIR/usr/bin/podman --version",
 		tree: func(b *bench) { b.tree["usr/bin/podman"] = script("nonsense") },
 	},

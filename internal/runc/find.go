@@ -19,7 +19,7 @@ var searchDirs = []string{
 	"/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/bin", "/sbin",
 	"/usr/libexec/crio", "/usr/lib/cri-o-runc/sbin",
 	"/var/lib/rancher/k3s/data/current/bin", "/var/lib/rancher/rke2/bin", "/var/lib/k0s/bin",
-	"/snap/microk8s/current/bin", "/opt/bin", "/run/current-system/sw/bin",
+	"/opt/bin", "/run/current-system/sw/bin",
 }
 
 // self is this program's own file.

@@ -37,7 +37,6 @@ func (h Host) containerd(ctx context.Context, place containerd.Place, o Options)
 	}
 	e.Config, e.Files = shape.Path, []string{shape.Path, shape.DropInPath}
 	input := func() (containerd.Input, error) { return h.containerdInput(shape, e.Version) }
-	e.runtimesByName = shape.Layout == containerd.InPlace
 	if own {
 		e.SkipReason = h.skipReason(input)
 	}

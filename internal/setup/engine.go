@@ -48,7 +48,7 @@ type Engine struct {
 }
 
 // OurRuntimes are the names, sorted, of metax-runtime in an engine that can have it
-// under several names, each set up and removed separately: one whose own file is
+// under several names, each set up and removed separately: Docker, whose own file is
 // edited. It is nil for other engines, where all settings of the toolkit are one unit.
 func (e Engine) OurRuntimes(s engine.Setup) []string {
 	if !e.runtimesByName {

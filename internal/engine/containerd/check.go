@@ -21,7 +21,7 @@ func (in Input) checkVersions() error {
 		if s.version > newestVersion(in.Version) {
 			return fmt.Errorf("check %s: version %d: %w", s.path, s.version, ErrNewer)
 		}
-		if in.migratesMerged() && s.version < 2 && (in.Layout == InPlace || tableAt(s.tree, "plugins", pluginName(1)) != nil) {
+		if in.migratesMerged() && s.version < 2 && tableAt(s.tree, "plugins", pluginName(1)) != nil {
 			return fmt.Errorf("check %s: %w", s.path, ErrVersion)
 		}
 	}

@@ -17,8 +17,8 @@ var runtimeName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 // exception: where the whole table must be copied and Dump has runtimes or values that
 // the files do not explain, Configure copies the table from Dump.
 //
-// In place it fails if another program has the runtime's name. Beside errors of the files it returns engine.ErrForeign, ErrVersion, ErrOverridden
-// and ErrByHand.
+// Beside errors of the files it returns engine.ErrForeign, ErrVersion, ErrOverridden and
+// ErrByHand.
 func Configure(in Input, s engine.Setup) ([]engine.Change, error) {
 	if s.Runtime != "" && s.Name == "runc" {
 		return nil, fmt.Errorf("set up runtime %q: containerd reserves this name; use another", s.Name)
@@ -29,22 +29,14 @@ func Configure(in Input, s engine.Setup) ([]engine.Change, error) {
 	if err := in.checkVersions(); err != nil {
 		return nil, err
 	}
-	var changes []engine.Change
-	var err error
-	switch in.Layout {
-	case Template:
+	if in.Layout == Template {
 		text, err := in.templateText(s)
 		if err != nil {
 			return nil, err
 		}
 		return engine.Changed(in.path(), in.Main, text), nil
-	case InPlace:
-		var text []byte
-		text, err = in.inPlaceText(s)
-		changes = engine.Changed(in.path(), in.Main, text)
-	default:
-		changes, err = in.configureDropIn(s)
 	}
+	changes, err := in.configureDropIn(s)
 	if err != nil {
 		return nil, err
 	}

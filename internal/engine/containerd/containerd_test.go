@@ -169,22 +169,6 @@ func TestRemoveAfterEdits(t *testing.T) {
 			"version = 3", "version = 3 # edited", "version = 3 # edited\nimports = [\"/etc/containerd/conf.d/*.toml\"]\n",
 		},
 		{
-			"in place",
-			containerd.Input{Layout: containerd.InPlace, Original: text(
-				"version = 2", "[plugins.'io.containerd.grpc.v1.cri']", "enable_cdi = false", "[plugins.'io.containerd.grpc.v1.cri'.containerd]", "default_runtime_name = 'runc'",
-			)},
-			"version = 2", "version = 2\noom_score = 1", "version = 2\noom_score = 1\n[plugins.'io.containerd.grpc.v1.cri']\nenable_cdi = false\n" +
-				"[plugins.'io.containerd.grpc.v1.cri'.containerd]\ndefault_runtime_name = \"runc\"\n",
-		},
-		{
-			"in place, the default is another's by now",
-			containerd.Input{Layout: containerd.InPlace, Original: text(
-				"version = 2", "[plugins.'io.containerd.grpc.v1.cri'.containerd.runtimes]", "runc = {}",
-			)},
-			`default_runtime_name = "metax"`, `default_runtime_name = "kata"`, "version = 2\n[plugins.'io.containerd.grpc.v1.cri'.containerd.runtimes]\nrunc = {}\n\n" +
-				"[plugins.\"io.containerd.grpc.v1.cri\".containerd]\ndefault_runtime_name = \"kata\"\n\n[plugins.\"io.containerd.grpc.v1.cri\"]\n",
-		},
-		{
 			"template",
 			containerd.Input{Layout: containerd.Template, Version: engine.Version{Major: 2}, Original: []byte("# mine\n{{ template \"base\" . }}")},
 			"# mine", "# ours", "# ours\n{{ template \"base\" . }}\n",
@@ -195,9 +179,6 @@ func TestRemoveAfterEdits(t *testing.T) {
 			in.Path, in.DropInPath, in.Main, in.HasOriginal = containerd.DefaultPath, containerd.DefaultDropIn, in.Original, true
 			s := metax
 			s.Default = in.Layout != containerd.Template
-			if in.Layout == containerd.InPlace {
-				in.Version = engine.Version{Major: 1, Minor: 7}
-			}
 			changes, err := containerd.Configure(in, s)
 			if err != nil {
 				t.Fatal(err)
@@ -256,7 +237,6 @@ func TestPlaces(t *testing.T) {
 		},
 		{"k0s", "# k0s_managed=true\n", containerd.Input{Path: "/etc/k0s/containerd.toml", DropInPath: "/etc/k0s/containerd.d/zz-metax.toml", Layout: containerd.Merged}},
 		{"k0s", "version = 2\n", containerd.Input{Path: "/etc/k0s/containerd.toml", DropInPath: "/etc/k0s/containerd.d/zz-metax.toml"}},
-		{"microk8s", "version = 2\n", containerd.Input{Path: "/var/snap/microk8s/current/args/containerd-template.toml", Layout: containerd.InPlace}},
 	} {
 		found := false
 		for _, p := range containerd.Places() {

@@ -71,7 +71,7 @@ func load(t testing.TB, path string) *corpusCase {
 		case "dropin":
 			s.in.DropInPath = value
 		case "layout":
-			s.in.Layout = map[string]containerd.Layout{"merged": containerd.Merged, "in-place": containerd.InPlace, "template": containerd.Template}[value]
+			s.in.Layout = map[string]containerd.Layout{"merged": containerd.Merged, "template": containerd.Template}[value]
 		case "bom", "crlf", "chop":
 		default:
 			t.Fatalf("%s: flag %q", path, flag)

@@ -23,7 +23,7 @@ func FuzzConfigure(f *testing.F) {
 		in := containerd.Input{
 			Path: containerd.DefaultPath, DropInPath: containerd.DefaultDropIn, Main: main,
 			Version: engine.Version{Major: major % 3, Minor: minor % 10},
-			Layout:  containerd.Layout(layout % 4),
+			Layout:  containerd.Layout(layout % 3),
 		}
 		if len(imported) > 0 {
 			in.Imported = []containerd.File{{Path: "/etc/containerd/conf.d/10-other.toml", Text: imported}}

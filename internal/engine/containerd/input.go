@@ -27,9 +27,6 @@ const (
 	// Merged means that the distribution (k0s) reads the drop-in's directory and merges
 	// it into the file that it generates; the main file must not be edited.
 	Merged
-	// InPlace means that we edit the main file: it cannot import others, or these would
-	// miss what the distribution fills in (MicroK8s).
-	InPlace
 	// Template means that the main file is a Go template, as in k3s, and not TOML.
 	Template
 )

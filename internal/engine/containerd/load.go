@@ -115,6 +115,16 @@ func (in Input) loadSources() ([]source, error) {
 	return out, nil
 }
 
+// mainSource is the main file alone, without its imports.
+func (in Input) mainSource() (source, error) {
+	in.Imported, in.DropIn = nil, nil
+	sources, err := in.loadSources()
+	if err != nil {
+		return source{}, err
+	}
+	return sources[0], nil
+}
+
 // imported reports whether one of the files imports the path p.
 func imported(sources []source, v engine.Version, p string) bool {
 	return slices.ContainsFunc(sources, func(s source) bool {

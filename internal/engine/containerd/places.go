@@ -10,10 +10,10 @@ import (
 // Place is where a distribution puts its containerd.
 type Place struct {
 	Name string
-	// Path is the file that containerd reads, or for MicroK8s the template of it. It
-	// exists where the distribution is installed and was started once.
+	// Path is the file that containerd reads. It exists where the distribution is
+	// installed and was started once.
 	Path string
-	// DropIns is the directory of drop-ins, "" if there is none. For k3s it is that of
+	// DropIns is the directory of drop-ins. For k3s it is that of
 	// version 2 files; that of version 3 has -v3 in its name.
 	DropIns string
 	// Socket is containerd's socket. Units are the systemd units that run it, of which
@@ -40,11 +40,6 @@ func Places() []Place {
 		rancher("k3s", "k3s", "k3s-agent"),
 		rancher("rke2", "rke2-server", "rke2-agent"),
 		{
-			Name: "microk8s", Path: "/var/snap/microk8s/current/args/containerd-template.toml",
-			Socket: "/var/snap/microk8s/common/run/containerd.sock",
-			Units:  []string{"snap.microk8s.daemon-containerd"}, layout: InPlace,
-		},
-		{
 			Name: "k0s", Path: "/etc/k0s/containerd.toml", DropIns: "/etc/k0s/containerd.d",
 			Socket: "/run/k0s/containerd.sock", Units: []string{"k0sworker", "k0scontroller"}, layout: Merged,
 		},
@@ -56,10 +51,7 @@ func Places() []Place {
 // of a directory of drop-ins, older ones only from a template. k0s does not overwrite a
 // file without its mark.
 func (p Place) Input(text []byte) (Input, error) {
-	in := Input{Path: p.Path, Layout: p.layout}
-	if p.DropIns != "" {
-		in.DropInPath = path.Join(p.DropIns, path.Base(DefaultDropIn))
-	}
+	in := Input{Path: p.Path, DropInPath: path.Join(p.DropIns, path.Base(DefaultDropIn)), Layout: p.layout}
 	if text == nil {
 		return in, nil
 	}
@@ -84,7 +76,7 @@ func (p Place) Input(text []byte) (Input, error) {
 			break
 		}
 		in.Path = path.Join(dir, "config"+v3+".toml.tmpl")
-	case DropIns, InPlace:
+	case DropIns:
 	}
 	return in, nil
 }

@@ -66,8 +66,7 @@ func (j realContainerd) run(args ...string) ([]byte, error) {
 // distribution fills in are for none, and a dump would be of other files.
 func (j realContainerd) judges(in containerd.Input) bool {
 	v := in.Version
-	own := in.Layout == containerd.DropIns || in.Layout == containerd.InPlace
-	return own && in.Dump == nil && (v == engine.Version{} || (v.Major == j.version.Major && (v.Major > 1 || v.Minor == j.version.Minor)))
+	return in.Layout == containerd.DropIns && in.Dump == nil && (v == engine.Version{} || (v.Major == j.version.Major && (v.Major > 1 || v.Minor == j.version.Minor)))
 }
 
 // dump writes an input to disk and returns how containerd reads it.

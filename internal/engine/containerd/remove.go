@@ -7,10 +7,9 @@ import (
 )
 
 // Remove returns the changes that take our settings out of the files and leave all
-// others. Of the setup it uses the name and, in place, the directories. Where Original
-// is unknown it keeps the import of the drop-in directory: the vendor may have written
-// it, and it does no harm.
-func Remove(in Input, s engine.Setup) ([]engine.Change, error) {
+// others, whatever the setup is. Where Original is unknown it keeps the import of the
+// drop-in directory: the vendor may have written it, and it does no harm.
+func Remove(in Input, _ engine.Setup) ([]engine.Change, error) {
 	var changes []engine.Change
 	if in.DropIn != nil && isOurs(in.DropIn) {
 		changes = engine.Changed(in.dropInPath(), in.DropIn, nil)
@@ -25,8 +24,6 @@ func Remove(in Input, s engine.Setup) ([]engine.Change, error) {
 		return changes, nil
 	case Template:
 		main, err = in.removeTemplate()
-	case InPlace:
-		main, err = in.removeInPlace(s)
 	default:
 		main, err = in.removeImport()
 	}

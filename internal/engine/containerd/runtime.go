@@ -2,7 +2,6 @@ package containerd
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/engine"
 )
@@ -50,10 +49,10 @@ func runtimeEntry(t map[string]any, s engine.Setup) map[string]any {
 }
 
 // isRunc reports whether runc's shim runs a runtime, as far as the file says: the type
-// may be missing, or be a variable of MicroK8s.
+// may be missing.
 func isRunc(runtime map[string]any) bool {
 	kind, ok := runtime["runtime_type"].(string)
-	return runtime != nil && (!ok || kind == runcType || kind == "io.containerd.runc.v1" || strings.HasPrefix(kind, "${"))
+	return runtime != nil && (!ok || kind == runcType || kind == "io.containerd.runc.v1")
 }
 
 func anyList(values []string) []any {

@@ -4,6 +4,7 @@ import (
 	"maps"
 
 	"github.com/metax-ctk/container-toolkit/internal/engine"
+	"github.com/metax-ctk/container-toolkit/internal/toml"
 )
 
 // pluginName is the name of the CRI plugin's table in a file of a version.
@@ -140,6 +141,8 @@ func deepCopy(t map[string]any) map[string]any {
 	}
 	return out
 }
+
+func equalTOML(a, b any) bool { return toml.Literal(a) == toml.Literal(b) }
 
 // setAt sets a value in a table and makes the missing tables on its path.
 func setAt(t map[string]any, value any, path ...string) {

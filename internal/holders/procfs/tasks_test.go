@@ -37,7 +37,6 @@ func TestTasks(t *testing.T) {
 		filepath.Join(x, v2, "ns", "one", "config.json"), filepath.Join(x, v2, "ns", "two", "config.json"), filepath.Join(y, v1, "moby", "three", "config.json"),
 		filepath.Join(host, "run/containerd", v2, "k8s.io", "b", "config.json"), filepath.Join(host, "run/containerd", v2, "k8s.io", "a", "config.json"),
 		filepath.Join(host, "run/containerd", v2, "k8s.io", "file"), filepath.Join(host, "run/containerd", v1, "old", "c", "config.json"),
-		filepath.Join(host, "var/snap/microk8s/common/run/containerd", v2, "k8s.io", "d", "config.json"),
 		filepath.Join(host, "run/docker/containerd/daemon", v2, "moby", "e", "config.json"),
 		filepath.Join(host, "run/k3s/containerd", v2, "k8s.io", "f", "config.json"),
 	} {
@@ -52,7 +51,6 @@ func TestTasks(t *testing.T) {
 		{filepath.Join(host, "run/containerd/containerd.sock"), "old", "c"},
 		{filepath.Join(host, "run/docker/containerd/containerd.sock"), "moby", "e"},
 		{filepath.Join(host, "run/k3s/containerd/containerd.sock"), "k8s.io", "f"},
-		{filepath.Join(host, "var/snap/microk8s/common/run/containerd.sock"), "k8s.io", "d"},
 	}
 	got, err := procfs.New(dir, -1).Tasks()
 	if err != nil {
