@@ -24,7 +24,8 @@ import (
 type project struct {
 	*compose.Project
 	cmd      dockerargs.Compose
-	requests map[string]compose.Request // by service, copies included
+	requests map[string]compose.Request // by service
+	starting []string                   // the services with GPUs that the line starts, ascending
 	said     string                     // what compose had to say of the project
 	there    []resident
 }
@@ -59,16 +60,7 @@ func (w *wrapper) compose() (code int, ours bool, err error) {
 	if len(p.requests) == 0 {
 		return 0, false, nil
 	}
-	if err := w.expand(p); err != nil {
-		return exitOurs, true, err
-	}
-	var injections map[string]compose.Injection
-	switch dockerargs.ComposeRoleOf(cmd.Verb) {
-	case dockerargs.ComposeMakes, dockerargs.ComposeRuns:
-		injections, err = w.assign(p)
-	case dockerargs.ComposeStart:
-		err = w.startServices(p)
-	}
+	injections, err := w.injections(p)
 	if err != nil {
 		return exitOurs, true, err
 	}
@@ -76,13 +68,34 @@ func (w *wrapper) compose() (code int, ours bool, err error) {
 	return code, true, err
 }
 
+// injections returns what every service with GPUs gets; a line that only starts containers
+// changes none.
+func (w *wrapper) injections(p *project) (_ map[string]compose.Injection, err error) {
+	starts := dockerargs.ComposeRoleOf(p.cmd.Verb) == dockerargs.ComposeStart
+	if !starts {
+		if p.starting, err = w.starting(p); err != nil {
+			return nil, err
+		}
+	}
+	socket, err := w.socket(p.cmd.Global)
+	if err != nil {
+		return nil, err
+	}
+	if p.there, err = residents(socket, p.Name); err != nil {
+		return nil, err
+	}
+	if starts {
+		return nil, w.startServices(p)
+	}
+	return w.assign(p)
+}
+
 // otherDrivers fails for a line that starts services which request GPUs of another vendor's
 // driver, as projects written for it do, if no service requests GPUs of MetaX. Otherwise the
 // project may mean both: it warns.
 func (w *wrapper) otherDrivers(p *project) error {
 	drivers := p.OtherDrivers()
-	role := dockerargs.ComposeRoleOf(p.cmd.Verb)
-	if len(drivers) == 0 || role != dockerargs.ComposeMakes && role != dockerargs.ComposeRuns {
+	if len(drivers) == 0 || dockerargs.ComposeRoleOf(p.cmd.Verb) == dockerargs.ComposeStart {
 		return nil
 	}
 	names, err := w.chosen(p)
@@ -125,10 +138,7 @@ func (w *wrapper) hand(p *project, injections map[string]compose.Injection) (int
 		return exitOurs, err
 	}
 	fmt.Fprint(w.Err, terminal.Lines(p.said))
-	return w.become(p.cmd.Rewrite(dockerargs.Place{
-		Name: p.Name, Directory: directory, File: file, Copies: p.Copies,
-		Scaled: func(service string) bool { _, ok := p.requests[service]; return ok },
-	}))
+	return w.become(p.cmd.Rewrite(dockerargs.Place{Name: p.Name, Directory: directory, File: file}))
 }
 
 // scanCompose reads the command line; a flag that the tables do not know is
@@ -213,49 +223,24 @@ func (w *wrapper) config(cmd dockerargs.Compose, flags []string, options ...stri
 	return out.Bytes(), told.String(), err
 }
 
-// expand gives each container of the services that ask for GPUs its own service.
-func (w *wrapper) expand(p *project) error {
-	scale := compose.Scale{Want: map[string]int{}, Keep: true}
-	role := dockerargs.ComposeRoleOf(p.cmd.Verb)
-	if role == dockerargs.ComposeMakes {
-		scale.Keep = p.cmd.Verb == "watch"
+// containers is how many containers the line gives a service; a run makes one, whatever the
+// service has.
+func (p *project) containers(service string) (int, error) {
+	if p.cmd.Verb == "run" && service == p.cmd.Words[0] {
+		return 1, nil
 	}
 	words := p.cmd.Flags.Values("scale")
 	if p.cmd.Verb == "scale" {
-		words, scale.Keep = p.cmd.Words, true
+		words = p.cmd.Words
 	}
-	for _, word := range words {
-		service, number, _ := strings.Cut(word, "=")
-		_, asks := p.requests[service]
-		n, err := strconv.Atoi(number)
-		if !asks || err != nil || n < 0 {
-			continue // compose has a word for it
-		}
-		if p.cmd.Verb == "scale" {
-			return fmt.Errorf("service %q has GPUs, so each of its containers is a service: metax-docker compose up --detach --no-recreate --scale %s %s", service, word, service)
-		}
-		scale.Want[service] = n
-	}
-	socket, err := w.socket(p.cmd.Global)
-	if err != nil {
-		return err
-	}
-	if p.there, err = residents(socket, p.Name); err != nil {
-		return err
-	}
-	for _, r := range p.there {
-		scale.There = append(scale.There, r.service)
-	}
-	originals := p.asking()
-	if err := p.Expand(originals, scale); err != nil {
-		return err
-	}
-	for _, service := range originals {
-		for _, copied := range p.Copies(service) {
-			p.requests[copied] = p.requests[service]
+	for _, word := range slices.Backward(words) {
+		name, number, _ := strings.Cut(word, "=")
+		// compose itself refuses what is not a number.
+		if n, err := strconv.Atoi(number); name == service && err == nil && n >= 0 {
+			return n, nil
 		}
 	}
-	return nil
+	return p.Replicas(service)
 }
 
 // asking are the services that ask for GPUs, ascending.

@@ -83,15 +83,11 @@ func (w *wrapper) assign(p *project) (map[string]compose.Injection, error) {
 
 // wanted are the requests of the services that ask for GPUs, in their order.
 func (w *wrapper) wanted(p *project, socket string) (out []assign.Request, err error) {
-	starting, err := w.starting(p)
-	if err != nil {
-		return nil, err
-	}
 	for _, service := range p.asking() {
 		wants := p.requests[service]
 		r := assign.Request{
 			Service: service, Request: wants.Request, Share: wants.Share || p.cmd.Options.Share,
-			Idle: !slices.Contains(starting, service),
+			Idle: !slices.Contains(p.starting, service),
 		}
 		if err := w.pickOptions(&r, wants); err != nil {
 			return nil, fmt.Errorf("service %q: %w", service, err)
@@ -109,20 +105,33 @@ func (w *wrapper) wanted(p *project, socket string) (out []assign.Request, err e
 	return out, nil
 }
 
-// starting are the services with GPUs that the line starts, ascending.
-func (w *wrapper) starting(p *project) ([]string, error) {
+// starting returns the services with GPUs that the line starts, ascending. It fails for one
+// with replicas: compose makes them all alike, with the same GPUs.
+func (w *wrapper) starting(p *project) (out []string, err error) {
 	names, err := w.chosen(p)
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(p.Closure(names, p.cmd.Flags.True("no-deps")), func(service string) bool {
-		_, asks := p.requests[service]
-		return !asks || p.Empty(service)
-	}), nil
+	for _, service := range p.Closure(names, p.cmd.Flags.True("no-deps")) {
+		if _, asks := p.requests[service]; !asks {
+			continue
+		}
+		n, err := p.containers(service)
+		if err != nil {
+			return nil, err
+		}
+		if n > 1 {
+			return nil, fmt.Errorf("service %q has %d replicas, which would all get the same GPUs: set them to 1 and add a service for each other one (%[1]s-2: {extends: %[1]s})", service, n)
+		}
+		if n > 0 {
+			out = append(out, service)
+		}
+	}
+	return out, nil
 }
 
-// chosen are the services that the line names with all copies of each, or for a
-// run the first; or else those that the profiles leave.
+// chosen are the services that the line names, or for a run the first; or else those that
+// the profiles leave.
 func (w *wrapper) chosen(p *project) (out []string, err error) {
 	names := p.cmd.Words
 	switch {
@@ -138,8 +147,8 @@ func (w *wrapper) chosen(p *project) (out []string, err error) {
 		names = strings.Fields(string(printed))
 	}
 	for _, name := range names {
-		name, _, _ = strings.Cut(name, "=") // scale a=2
-		out = append(out, p.Copies(name)...)
+		service, _, _ := strings.Cut(name, "=") // scale a=1
+		out = append(out, service)
 	}
 	return out, nil
 }

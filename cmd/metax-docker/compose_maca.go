@@ -15,25 +15,18 @@ import (
 )
 
 // composeSoftware returns what gives the host's MXMACA to the services that start, by service.
-// Replicas are decided once.
 func (w *wrapper) composeSoftware(p *project, socket string, driver *gpu.Driver, daemon func() inject.Daemon) (map[string]edits.Edits, error) {
-	starting, err := w.starting(p)
-	if err != nil {
-		return nil, err
-	}
 	found := map[string]edits.Edits{}
-	for _, service := range starting {
+	for _, service := range p.starting {
 		option := macaOption(p.requests[service].MACA)
-		if _, done := found[service]; done || option.Off || !option.Given && w.settings.MACA.Default.Text != config.MACAAuto {
+		if option.Off || !option.Given && w.settings.MACA.Default.Text != config.MACAAuto {
 			continue
 		}
 		e, err := w.softwareEdits(p.command(service, option), service, socket, driver, daemon)
 		if err != nil {
 			return nil, err
 		}
-		for _, copied := range p.Copies(service) {
-			found[copied] = e
-		}
+		found[service] = e
 	}
 	return found, nil
 }

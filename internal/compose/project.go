@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -22,15 +23,13 @@ type Project struct {
 
 	model    object
 	services map[string]object
-	// copies are the services of each replicated service, itself first.
-	copies map[string][]string
 }
 
 // Read reads what docker compose config --format json prints.
 func Read(text []byte) (*Project, error) {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.UseNumber() // an int64 is not a float64
-	p := &Project{services: map[string]object{}, copies: map[string][]string{}}
+	p := &Project{services: map[string]object{}}
 	if err := dec.Decode(&p.model); err != nil {
 		return nil, fmt.Errorf("read compose project: %w", err)
 	}
@@ -93,6 +92,24 @@ func (p *Project) Label(section, service, key string) (value string, ok bool) {
 	return value, ok
 }
 
+// Replicas is how many containers the project gives the service.
+func (p *Project) Replicas(name string) (int, error) {
+	service := p.services[name]
+	value := service["scale"]
+	if value == nil {
+		value = toObject(service["deploy"])["replicas"]
+	}
+	number, ok := value.(json.Number)
+	if !ok {
+		return 1, nil
+	}
+	n, err := strconv.Atoi(number.String())
+	if err != nil || n < 0 {
+		return 0, fmt.Errorf("service %q: invalid number of replicas %s", name, number)
+	}
+	return n, nil
+}
+
 // Closure returns the services that start with these, ascending: they and all that they
 // depend on, or they alone.
 func (p *Project) Closure(names []string, alone bool) []string {
@@ -132,23 +149,4 @@ func (p *Project) needs(name string) []string {
 		}
 	}
 	return out
-}
-
-// clone is a deep copy of a JSON value.
-func clone(value any) any {
-	switch v := value.(type) {
-	case object:
-		out := make(object, len(v))
-		for key, item := range v {
-			out[key] = clone(item)
-		}
-		return out
-	case []any:
-		out := make([]any, len(v))
-		for i, item := range v {
-			out[i] = clone(item)
-		}
-		return out
-	}
-	return value
 }

@@ -197,6 +197,16 @@ func TestFacts(t *testing.T) {
 	}
 }
 
+func TestReplicas(t *testing.T) {
+	p := services(t, `"one": {}, "scale": {"scale": 2, "deploy": {"replicas": 3}}, "deploy": {"deploy": {"replicas": 0}}, "wrong": {"scale": 1e9}, "less": {"scale": -1}`)
+	for name, want := range map[string]int{"one": 1, "scale": 2, "deploy": 0, "wrong": -1, "less": -1} {
+		n, err := p.Replicas(name)
+		if (err != nil) != (want < 0) || err == nil && n != want {
+			t.Errorf("service %q: %d, %v; want %d", name, n, err, want)
+		}
+	}
+}
+
 func FuzzRead(f *testing.F) {
 	text, err := os.ReadFile(filepath.Join("testdata", "project.json"))
 	if err != nil {
@@ -219,18 +229,9 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			return
 		}
-		var names []string
 		for name := range requests {
-			names = append(names, name)
-		}
-		if err := p.Expand(names, Scale{There: []string{"a-3"}}); err != nil {
-			return
-		}
-		for _, name := range names {
-			for _, copied := range p.Copies(name) {
-				if err := p.Inject(copied, Injection{Edits: edits.Edits{Names: []string{"metax-tech.com/gpu=0"}, Groups: []uint32{1}}, Labels: map[string]string{"k": "v"}}); err != nil {
-					t.Fatalf("what was read cannot be given: %v", err)
-				}
+			if err := p.Inject(name, Injection{Edits: edits.Edits{Names: []string{"metax-tech.com/gpu=0"}, Groups: []uint32{1}}, Labels: map[string]string{"k": "v"}}); err != nil {
+				t.Fatalf("what was read cannot be given: %v", err)
 			}
 		}
 		first := write(t, p)

@@ -45,7 +45,7 @@ func (c Compose) unfinished() Unfinished {
 	line := Command{words: c.words, own: c.own}
 	u := Unfinished{Words: line.Rewrite()}
 	switch role := ComposeRoleOf(c.Verb); {
-	case c.takesOneService() && len(c.Words) > 0 || role == ComposeSees:
+	case role == ComposeRuns && len(c.Words) > 0:
 	case role == ComposeStart:
 		u.Options = composeStartOptions()
 	default:

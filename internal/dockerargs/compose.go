@@ -3,7 +3,6 @@ package dockerargs
 import (
 	"errors"
 	"slices"
-	"strings"
 )
 
 // Compose is a command line of docker compose.
@@ -16,13 +15,12 @@ type Compose struct {
 	// Flags are the client's flags after Verb.
 	Flags Flags
 	// Words are the words after Verb that are neither flags nor their values: the
-	// services, for run and exec only the first word.
+	// services, for run only the first word.
 	Words   []string
 	Options Options
 
 	words []string
 	verb  int   // the index of Verb in words
-	at    []int // the indices of Words in words
 	own   Flags // the flags of metax-docker after Verb
 }
 
@@ -32,7 +30,6 @@ type ComposeRole int
 // The roles.
 const (
 	ComposeNone  ComposeRole = iota // needs no rewritten project
-	ComposeSees                     // works on existing containers
 	ComposeMakes                    // creates containers
 	ComposeRuns                     // creates one more container of one service
 	ComposeStart                    // starts existing containers
@@ -45,9 +42,6 @@ func ComposeRoleOf(verb string) ComposeRole { return composeVerbs[verb].role }
 type composeVerb struct {
 	role  ComposeRole
 	flags string // for table
-	// first is true if only the first word is a service and the words after it are
-	// neither services nor flags.
-	first bool
 }
 
 // ScanCompose parses args, the words after the client's name. more are flags that the
@@ -80,13 +74,11 @@ func ScanCompose(args []string, client Client, more Table) (Compose, bool, error
 		return c, false, nil
 	}
 	ours := composeOptions()
-	if verb.role == ComposeSees {
-		ours = nil
-	} else if verb.role == ComposeStart {
+	if verb.role == ComposeStart {
 		ours = composeStartOptions()
 	}
 	l.known = []Table{ours, parseTable(verb.flags), parseTable("dry-run help,h"), more}
-	if err := c.read(&l, ours, verb.first); err != nil {
+	if err := c.read(&l, ours, verb.role == ComposeRuns); err != nil {
 		return c, false, ownErrors(err)
 	}
 	if c.Flags.True("help") {
@@ -109,8 +101,7 @@ func (c Compose) Run(image string, flags Flags, maca MACA) Command {
 // AsksHelp reports whether compose is about to print its help, or that of a command that
 // takes options of metax-docker.
 func (c Compose) AsksHelp() bool {
-	role := composeVerbs[c.Verb].role
-	return c.Project.True("help") || c.Flags.True("help") && role != ComposeNone && role != ComposeSees
+	return c.Project.True("help") || c.Flags.True("help") && ComposeRoleOf(c.Verb) != ComposeNone
 }
 
 // ownErrors drops errors that the client reports itself.
@@ -123,10 +114,11 @@ func ownErrors(err error) error {
 	return nil
 }
 
-// read parses the words after the command.
+// read parses the words after the command. With first it stops after the first service: the
+// words after it are neither services nor flags.
 func (c *Compose) read(l *lexer, ours Table, first bool) error {
 	word := func() {
-		c.at, c.Words = append(c.at, l.next), append(c.Words, l.words[l.next])
+		c.Words = append(c.Words, l.words[l.next])
 		l.next++
 	}
 	for l.next < len(l.words) {
@@ -155,81 +147,34 @@ func (c Compose) DryRun() bool { return c.Project.True("dry-run") || c.Flags.Tru
 // Config returns the command line that makes compose print the project, with these
 // additional flags of compose.
 func (c Compose) Config(flags, options []string) []string {
-	out := c.projectWords(func(f Flag) bool { return f.Name == "dry-run" })
-	return slices.Concat(out, flags, []string{"config"}, options)
+	return slices.Concat(c.projectWords("dry-run"), flags, []string{"config"}, options)
 }
 
 // Place is the project on which a rewritten line works.
 type Place struct {
 	Name, Directory, File string
-	// Copies returns the services that replace a service's name.
-	Copies func(service string) []string
-	// Scaled reports whether File states the number of the service's containers.
-	Scaled func(service string) bool
 }
 
 // Rewrite returns the line for another project. metax-docker's options are removed; all
 // other words stay unchanged and in order.
 func (c Compose) Rewrite(p Place) []string {
-	out := c.projectWords(func(f Flag) bool {
-		switch f.Name {
-		case "file", "project-name", "project-directory", "workdir":
-			return true
-		}
-		return false
-	})
-	out = append(out, "-p", p.Name, "--project-directory", p.Directory, "-f", p.File, c.Verb)
-	flags := slices.Concat(c.own, c.Flags)
-	slices.SortStableFunc(flags, func(a, b Flag) int { return a.At - b.At })
-	for at := c.verb + 1; at < len(c.words); {
-		if i := slices.Index(c.at, at); i >= 0 {
-			if c.takesOneService() {
-				return append(out, c.words[at:]...)
-			}
-			out = append(out, p.Copies(c.words[at])...)
-			at++
-			continue
-		}
-		i := slices.IndexFunc(flags, func(f Flag) bool { return f.At == at })
-		if i < 0 { // "--"
-			out = append(out, c.words[at])
-			at++
-			continue
-		}
-		f := flags[i]
-		switch name, _, _ := strings.Cut(f.Value, "="); {
-		case slices.Contains(c.own, f), f.Name == "scale" && p.Scaled(name):
-		case f.Name == "attach" || f.Name == "no-attach":
-			for _, copied := range p.Copies(f.Value) {
-				out = append(out, "--"+f.Name+"="+copied)
-			}
-		default:
-			out = append(out, c.words[at:at+f.Words]...)
-		}
-		at += f.Words
-		for _, f := range flags { // the last letter of a cluster may have its value in the next word
-			if f.At < at && f.At+f.Words > at {
-				out = append(out, c.words[at:f.At+f.Words]...)
-				at = f.At + f.Words
-			}
-		}
-	}
-	return out
+	out := c.projectWords("file", "project-name", "project-directory", "workdir")
+	out = append(out, "-p", p.Name, "--project-directory", p.Directory, "-f", p.File)
+	return append(out, c.wordsWithout(c.verb, len(c.words), c.own)...)
 }
 
-// takesOneService reports whether the command takes one service and works on one
-// container.
-func (c Compose) takesOneService() bool { return composeVerbs[c.Verb].first }
+// projectWords returns the words before the command, without the named flags.
+func (c Compose) projectWords(names ...string) []string {
+	dropped := slices.DeleteFunc(slices.Clone(c.Project), func(f Flag) bool { return !slices.Contains(names, f.Name) })
+	return c.wordsWithout(0, c.verb, dropped)
+}
 
-// projectWords returns the words before the command, without the dropped flags.
-func (c Compose) projectWords(drop func(Flag) bool) []string {
-	var out []string
-	next := 0
-	for _, f := range c.Project {
-		if drop(f) {
-			out = append(out, c.words[next:f.At]...)
-			next = f.At + f.Words
-		}
+// wordsWithout returns the words from one index to another without some flags, which are
+// there in this order.
+func (c Compose) wordsWithout(from, to int, flags Flags) (out []string) {
+	for _, f := range flags {
+		out = append(out, c.words[from:f.At]...)
+		from = f.At + f.Words
 	}
-	return append(out, c.words[next:c.verb]...)
+	return append(out, c.words[from:to]...)
 }

@@ -30,30 +30,13 @@ const composeRun = `
 	tty,t use-aliases user,u= volume,v= workdir,w=
 `
 
-// composeVerbs are the commands of compose that work on a project's containers.
+// composeVerbs are the commands of compose that make or start containers.
 var composeVerbs = map[string]composeVerb{
 	"up":      {role: ComposeMakes, flags: composeMake},
 	"create":  {role: ComposeMakes, flags: composeMake},
-	"run":     {role: ComposeRuns, flags: composeRun, first: true},
+	"run":     {role: ComposeRuns, flags: composeRun},
 	"start":   {role: ComposeStart, flags: "wait wait-timeout="},
 	"restart": {role: ComposeStart, flags: "no-deps timeout,t="},
 	"scale":   {role: ComposeMakes, flags: "no-deps"},
-	"exec":    {role: ComposeSees, first: true, flags: "detach,d env,e= index= interactive,i no-TTY,T no-tty privileged tty,t user,u= workdir,w="},
-	"attach":  {role: ComposeSees, first: true, flags: "detach-keys= index= no-stdin sig-proxy"},
-	"cp":      {role: ComposeSees, first: true, flags: "all archive,a follow-link,L index="},
-	"port":    {role: ComposeSees, first: true, flags: "index= protocol="},
-	"down":    {role: ComposeSees, flags: "remove-orphans rmi= timeout,t= volumes,v"},
-	"events":  {role: ComposeSees, flags: "json since= until="},
-	"images":  {role: ComposeSees, flags: "format= quiet,q"},
-	"kill":    {role: ComposeSees, flags: "remove-orphans signal,s="},
-	"logs":    {role: ComposeSees, flags: "follow,f index= no-color no-log-prefix since= tail,n= timestamps,t until="},
-	"pause":   {role: ComposeSees},
-	"ps":      {role: ComposeSees, flags: "all,a filter= format= no-trunc orphans quiet,q services status="},
-	"rm":      {role: ComposeSees, flags: "all,a force,f stop,s volumes,v"},
-	"stats":   {role: ComposeSees, flags: "all,a format= no-stream no-trunc"},
-	"stop":    {role: ComposeSees, flags: "timeout,t="},
-	"top":     {role: ComposeSees},
-	"unpause": {role: ComposeSees},
-	"wait":    {role: ComposeSees, flags: "down-project"},
 	"watch":   {role: ComposeMakes, flags: "no-up prune quiet"},
 }
