@@ -42,7 +42,6 @@ func (t toolkit) runtimeCommand() *cli.Command {
 					&cli.BoolFlag{Name: "dry-run", Usage: "change nothing, print the differences"},
 					&cli.BoolFlag{Name: "yes", Aliases: []string{"y"}, Usage: "without --engine: change all engines"},
 					&cli.BoolFlag{Name: "remove", Usage: "undo the changes"},
-					&cli.BoolFlag{Name: "rollback", Usage: "no longer exists: use --remove", Hidden: true},
 					&cli.BoolFlag{Name: "verify", Usage: "change nothing, check that the running engine is set up"},
 					&cli.BoolFlag{Name: "restart", Usage: "make the engine read its configuration at once"},
 					&cli.StringFlag{Name: "backup-dir", Hidden: true},
@@ -149,8 +148,6 @@ func (t toolkit) setupHost(c *cli.Context) (setup.Host, error) {
 // checkConfigure returns what is wrong with the options of runtime configure.
 func checkConfigure(c *cli.Context) error {
 	switch {
-	case c.Bool("rollback"):
-		return usagef("--rollback no longer exists: --remove undoes the changes and restores the files; to change the set-up, run runtime configure again")
 	case c.Bool("yes") && c.Bool("dry-run"):
 		return usagef("--yes and --dry-run exclude one another")
 	case c.Bool("remove") && c.Bool("verify"):

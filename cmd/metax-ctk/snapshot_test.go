@@ -240,29 +240,6 @@ func TestReplayTrouble(t *testing.T) {
 	}
 }
 
-// A snapshot of an older version, with whole configurations and a library as an ELF
-// file, still shows its node.
-func TestReplayOld(t *testing.T) {
-	for _, tt := range []struct {
-		command string
-		code    int
-		want    string
-	}{
-		{"device list", 0, "0      C500     MXC500  0000:01:00.0  GPU-00000000-0000-0000-0000-000000000001  SERIAL000001"},
-		{"doctor", exitProblems, "what parse /etc/docker/daemon.json: line 4, column 20: cdi-spec-dirs is a string, where dockerd expects a list\n"},
-		{"doctor", exitProblems, "what read /etc/crio/crio.conf.d/10-x.conf: line 1, column 14: expected ']' to close table name\n"},
-		{"doctor", exitProblems, "is out of date (11 differences, first: deviceNodes /dev/mxcd differs)\n"}, // its nodes have no group yet
-		{"doctor", exitProblems, "100 checks, 3 findings: 3 errors\n"},
-		{"maca list", 0, "3.3.0.15  /opt/maca      /opt/maca-3.3.0.15  yes      6          0        0         yes"},
-		{"maca check", 0, "no problem found\n"},
-	} {
-		args := append([]string{"--node", filepath.Join("testdata", "old.snapshot")}, strings.Fields(tt.command)...)
-		if code, out, said := ctk(t, deps{}, args...); code != tt.code || !strings.Contains(out, tt.want) {
-			t.Errorf("%s: exit code %d: %s%s; want %d and %q", tt.command, code, out, said, tt.code, tt.want)
-		}
-	}
-}
-
 // What libmxsml told is replayed, too.
 func TestReplayLibrary(t *testing.T) {
 	root, node := simulated(t, "c500-8-sgpu", nil)

@@ -13,6 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/internal/snapshot"
 	"github.com/metax-ctk/container-toolkit/test/scripts"
 )
 
@@ -38,12 +39,10 @@ func TestScripts(t *testing.T) {
 			e.Setenv("PATH", filepath.Dir(client)+string(filepath.ListSeparator)+e.Getenv("PATH"))
 			e.Setenv("METAX_CTK_DOCKER", "client")
 			e.Setenv("METAX_CTK_NODE", "c500-8")
-			snapshot, err := filepath.Abs("../metax-ctk/testdata/old.snapshot")
-			if err != nil {
+			if err := hostTree(filepath.Join(e.WorkDir, "node")); err != nil {
 				return err
 			}
-			e.Setenv("SNAPSHOT", snapshot)
-			if err := hostTree(filepath.Join(e.WorkDir, "node")); err != nil {
+			if err := writeSnapshot(filepath.Join(e.WorkDir, "node.snapshot")); err != nil {
 				return err
 			}
 			for name, status := range map[string]int{"DOCKER_LIVE": http.StatusOK, "DOCKER_SICK": http.StatusInternalServerError} {
@@ -116,13 +115,30 @@ func daemon(e *testscript.Env, status int) (socket string, err error) {
 
 // hostTree writes a simulated host, as metax-ctk sim create does.
 func hostTree(dir string) error {
-	node, err := sim.Node("c500-8")
-	if err != nil {
-		return err
-	}
-	tree, err := sim.HostTree(node)
+	tree, err := simulated()
 	if err != nil {
 		return err
 	}
 	return tree.Write(dir)
+}
+
+// writeSnapshot writes a snapshot of the same host.
+func writeSnapshot(file string) error {
+	tree, err := simulated()
+	if err != nil {
+		return err
+	}
+	text, err := snapshot.Snapshot{Tree: tree}.Format()
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, text, 0o600)
+}
+
+func simulated() (sim.Tree, error) {
+	node, err := sim.Node("c500-8")
+	if err != nil {
+		return nil, err
+	}
+	return sim.HostTree(node)
 }

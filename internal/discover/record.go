@@ -40,9 +40,7 @@ const unknownWhenRecorded = "the recorded node has none. Record again: sudo meta
 // they differ from PCIe, so a host without MetaXLink has none.
 func isUnlinked(record gpu.Node) bool {
 	return len(record.GPUs) > 1 && len(record.Links) == 0 &&
-		slices.ContainsFunc(record.Warnings, func(w string) bool {
-			return strings.HasPrefix(w, mxsmi.LinksUnknown) || strings.HasPrefix(w, "MetaXLink is not known") // written by older versions
-		})
+		slices.ContainsFunc(record.Warnings, func(w string) bool { return strings.HasPrefix(w, mxsmi.LinksUnknown) })
 }
 
 // fillFromRecord adds to the answer what only the record knows about the node's GPUs,

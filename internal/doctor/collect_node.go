@@ -70,7 +70,7 @@ func nodeFacts(ctx context.Context, c Config, _ *Facts) (func(*Facts), error) {
 			began := time.Now()
 			out, err := c.SMI(ctx, path, args...)
 			if err != nil && ctx.Err() == nil && slices.Contains(args, mxsmi.VersionQuery) {
-				return out, err // a tool, or a snapshot, of an older version
+				return out, err // an older mx-smi
 			}
 			smi.add(began, append([]string{path}, args...), err)
 			return out, err

@@ -19,7 +19,7 @@ func Groups(nodes []string, owner map[string]uint32) (gids []uint32, nodeGIDs ma
 }
 
 // NodeGID returns the group of a node, from the results of Groups; 0 if the node needs no
-// group, or if a Node of an older version has several groups and not that of each node.
+// group, or if the Node has several groups and does not say which is that of each node.
 func NodeGID(node string, gids []uint32, nodeGIDs map[string]uint32) uint32 {
 	if nodeGIDs == nil && len(gids) == 1 {
 		return gids[0]
