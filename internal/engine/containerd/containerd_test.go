@@ -269,14 +269,14 @@ func TestPlaces(t *testing.T) {
 // TestDumpAfterDump: a drop-in made from a dump stays so when other files explain the
 // dump.
 func TestDumpAfterDump(t *testing.T) {
-	s := load(t, "testdata/dump.txtar")
-	changes, err := containerd.Configure(s.in, s.setup)
+	s, in := corpus.Load(t, "testdata/dump.txtar")
+	changes, err := containerd.Configure(in, s.Setup)
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := carry(s.in, changes)
+	in = carry(in, changes)
 	in.Dump = []byte(strings.ReplaceAll(string(in.DropIn), "#", "# "))
-	if again, err := containerd.Configure(in, s.setup); err != nil || len(again) > 0 {
+	if again, err := containerd.Configure(in, s.Setup); err != nil || len(again) > 0 {
 		t.Errorf("by the dump of what was made: %v, %q", err, again)
 	}
 	if containerd.Stale(in) {
@@ -286,7 +286,7 @@ func TestDumpAfterDump(t *testing.T) {
 	if !containerd.Stale(in) {
 		t.Error("not stale")
 	}
-	if _, err := containerd.Configure(containerd.Input{Main: in.Main, Dump: []byte("[")}, s.setup); err == nil {
+	if _, err := containerd.Configure(containerd.Input{Main: in.Main, Dump: []byte("[")}, s.Setup); err == nil {
 		t.Error("a dump that cannot be read")
 	}
 }

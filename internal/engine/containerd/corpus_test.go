@@ -3,189 +3,55 @@ package containerd_test
 import (
 	"bytes"
 	"errors"
-	"flag"
-	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/pelletier/go-toml/v2"
-	"golang.org/x/tools/txtar"
 
 	"github.com/metax-ctk/container-toolkit/internal/engine"
 	"github.com/metax-ctk/container-toolkit/internal/engine/containerd"
+	"github.com/metax-ctk/container-toolkit/test/enginetest"
 )
 
-var update = flag.Bool("update", false, "write the golden parts of the corpus")
-
-// corpusCase is an archive of the corpus. The comment describes it and ends with a line
-// of flags. The files are "main", if it exists; "dump"; other files by their paths; and
-// the result of Configure: "after PATH", or "error".
-//
-// The flags: default, cdi, dirs, none (no runtime), containerd=VERSION, name=NAME,
-// layout=NAME, at=PATH, dropin=PATH; and differences of main that an archive cannot
-// show: bom, crlf, chop (no newline at the end).
-type corpusCase struct {
-	archive *txtar.Archive
-	flags   []string
-	in      containerd.Input
-	setup   engine.Setup
-}
-
-func load(t testing.TB, path string) *corpusCase {
-	t.Helper()
-	archive, err := txtar.ParseFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := strings.Split(strings.TrimSpace(string(archive.Comment)), "\n")
-	flags, ok := strings.CutPrefix(lines[len(lines)-1], "flags:")
-	if !ok {
-		t.Fatalf("%s has no flags", path)
-	}
-	s := &corpusCase{
-		archive: archive, flags: strings.Fields(flags),
-		in:    containerd.Input{Path: containerd.DefaultPath, DropInPath: containerd.DefaultDropIn},
-		setup: engine.Setup{Name: "metax", Runtime: "/usr/bin/metax-runtime"},
-	}
-	for _, flag := range s.flags {
-		name, value, _ := strings.Cut(flag, "=")
-		switch name {
-		case "default":
-			s.setup.Default = true
-		case "cdi":
-			s.setup.CDI = true
-		case "dirs":
-			s.setup.SpecDirs = []string{"/etc/cdi", "/run/cdi"}
-		case "none":
-			s.setup.Runtime = ""
-		case "containerd":
-			s.in.Version = engine.ParseVersion(value)
-		case "at":
-			s.in.Path = value
-		case "name":
-			s.setup.Name = value
-		case "dropin":
-			s.in.DropInPath = value
-		case "layout":
-			s.in.Layout = map[string]containerd.Layout{"merged": containerd.Merged, "template": containerd.Template}[value]
-		case "bom", "crlf", "chop":
-		default:
-			t.Fatalf("%s: flag %q", path, flag)
+// corpus has as input "main", if it exists; "dump"; and other files by their paths. Flags
+// are layout=NAME, at=PATH and dropin=PATH.
+var corpus = enginetest.Editor[containerd.Input]{
+	Flags: []string{"layout", "at", "dropin"},
+	Input: func(c *enginetest.Case) containerd.Input {
+		in := containerd.Input{Path: containerd.DefaultPath, DropInPath: containerd.DefaultDropIn, Version: c.Version}
+		if at, ok := c.Flag("at"); ok {
+			in.Path = at
 		}
-	}
-	for _, f := range archive.Files {
-		switch {
-		case f.Name == "main":
-			s.in.Main = s.disguise(f.Data)
-		case f.Name == "dump":
-			s.in.Dump = f.Data
-		case f.Name == s.in.DropInPath:
-			s.in.DropIn = f.Data
-		case strings.HasPrefix(f.Name, "/"):
-			s.in.Imported = append(s.in.Imported, containerd.File{Path: f.Name, Text: f.Data})
+		if at, ok := c.Flag("dropin"); ok {
+			in.DropInPath = at
 		}
-	}
-	return s
+		layout, _ := c.Flag("layout")
+		in.Layout = map[string]containerd.Layout{"merged": containerd.Merged, "template": containerd.Template}[layout]
+		for name, text := range c.Inputs() {
+			switch name {
+			case "main":
+				in.Main = text
+			case "dump":
+				in.Dump = text
+			case in.DropInPath:
+				in.DropIn = text
+			default:
+				in.Imported = append(in.Imported, containerd.File{Path: name, Text: text})
+			}
+		}
+		return in
+	},
+	Read: containerd.Read, Configure: containerd.Configure, Remove: containerd.Remove,
+	Main:     func(in containerd.Input) string { return in.Path },
+	Accepted: checkLaws, Refused: checkRefused,
 }
 
-func (s *corpusCase) disguise(text []byte) []byte {
-	text = append([]byte{}, text...)
-	if slices.Contains(s.flags, "chop") {
-		text = bytes.TrimSuffix(text, []byte("\n"))
-	}
-	if slices.Contains(s.flags, "crlf") {
-		text = bytes.ReplaceAll(text, []byte("\n"), []byte("\r\n"))
-	}
-	if slices.Contains(s.flags, "bom") {
-		text = append([]byte("\uFEFF"), text...)
-	}
-	return text
-}
-
-// plain undoes disguise.
-func (s *corpusCase) plain(text []byte) []byte {
-	text = bytes.TrimPrefix(text, []byte("\uFEFF"))
-	if slices.Contains(s.flags, "crlf") {
-		text = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
-	}
-	if slices.Contains(s.flags, "chop") {
-		text = append(text, '\n')
-	}
-	return text
-}
-
-func corpus(t testing.TB) []string {
-	t.Helper()
-	paths, err := filepath.Glob("testdata/*.txtar")
-	if err != nil || len(paths) < 22 {
-		t.Fatalf("%d archives, %v", len(paths), err)
-	}
-	return paths
-}
-
-func TestCorpus(t *testing.T) {
-	for _, path := range corpus(t) {
-		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
-			s := load(t, path)
-			got := map[string]string{}
-			changes, err := containerd.Configure(s.in, s.setup)
-			if err != nil {
-				got["error"] = err.Error() + "\n"
-			}
-			for _, c := range changes {
-				text := c.After
-				if c.Path == s.in.Path {
-					if !bytes.Equal(s.disguise(s.plain(text)), text) {
-						t.Errorf("main lost its byte order mark or line ends: %q", text)
-					}
-					text = s.plain(text)
-				}
-				got["after "+c.Path] = string(text)
-				if c.Mode != 0o644 {
-					t.Errorf("%s gets mode %o", c.Path, c.Mode)
-				}
-			}
-			want := map[string]string{}
-			for _, f := range s.archive.Files {
-				if f.Name == "error" || strings.HasPrefix(f.Name, "after ") {
-					want[f.Name] = string(f.Data)
-				}
-			}
-			if *update {
-				s.write(t, path, got)
-				want = got
-			}
-			if d := cmp.Diff(want, got); d != "" {
-				t.Errorf("-want +got:\n%s", d)
-			}
-			if err != nil {
-				checkRefused(t, s, err)
-				return
-			}
-			checkLaws(t, s.in, s.setup)
-		})
-	}
-}
-
-func (s *corpusCase) write(t *testing.T, path string, got map[string]string) {
-	t.Helper()
-	s.archive.Files = slices.DeleteFunc(s.archive.Files, func(f txtar.File) bool {
-		return f.Name == "error" || strings.HasPrefix(f.Name, "after ")
-	})
-	for _, name := range slices.Sorted(maps.Keys(got)) {
-		s.archive.Files = append(s.archive.Files, txtar.File{Name: name, Data: []byte(got[name])})
-	}
-	if err := os.WriteFile(path, txtar.Format(s.archive), 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
+func TestCorpus(t *testing.T) { corpus.Test(t) }
 
 // checkRefused checks that no function writes a file that it cannot read.
-func checkRefused(t *testing.T, s *corpusCase, why error) {
+func checkRefused(t *testing.T, in containerd.Input, s engine.Setup, why error) {
 	t.Helper()
 	var syntax *engine.SyntaxError
 	if !errors.As(why, &syntax) {
@@ -194,10 +60,10 @@ func checkRefused(t *testing.T, s *corpusCase, why error) {
 	if syntax.Line == 0 || syntax.Column == 0 {
 		t.Errorf("%v has no place", why)
 	}
-	if _, err := containerd.Read(s.in); s.in.Layout != containerd.Template && !errors.As(err, &syntax) {
+	if _, err := containerd.Read(in); in.Layout != containerd.Template && !errors.As(err, &syntax) {
 		t.Errorf("Read: %v", err)
 	}
-	if changes, err := containerd.Remove(s.in, s.setup); err == nil && len(changes) != 0 && bytes.Contains([]byte(why.Error()), []byte(s.in.Path)) {
+	if changes, err := containerd.Remove(in, s); err == nil && len(changes) != 0 && strings.Contains(why.Error(), in.Path) {
 		t.Errorf("Remove: %v", changes)
 	}
 }

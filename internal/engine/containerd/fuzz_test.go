@@ -6,17 +6,18 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/engine"
 	"github.com/metax-ctk/container-toolkit/internal/engine/containerd"
+	"github.com/metax-ctk/container-toolkit/test/enginetest"
 )
 
 // FuzzConfigure checks the laws of the corpus on any files that Configure accepts.
 func FuzzConfigure(f *testing.F) {
-	for _, path := range corpus(f) {
-		s := load(f, path)
+	for _, path := range enginetest.Paths(f) {
+		s, in := corpus.Load(f, path)
 		imported := []byte{}
-		if len(s.in.Imported) > 0 {
-			imported = s.in.Imported[0].Text
+		if len(in.Imported) > 0 {
+			imported = in.Imported[0].Text
 		}
-		f.Add(s.in.Main, imported, s.in.Version.Major, s.in.Version.Minor, uint8(s.in.Layout), s.setup.Default, s.setup.CDI)
+		f.Add(in.Main, imported, in.Version.Major, in.Version.Minor, uint8(in.Layout), s.Setup.Default, s.Setup.CDI)
 	}
 	f.Fuzz(func(t *testing.T, main, imported []byte, major, minor int, layout uint8, isDefault, cdi bool) {
 		s := engine.Setup{Name: "metax", Runtime: "/usr/bin/metax-runtime", Default: isDefault, CDI: cdi}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/engine"
 	"github.com/metax-ctk/container-toolkit/internal/engine/containerd"
+	"github.com/metax-ctk/container-toolkit/test/enginetest"
 	"github.com/metax-ctk/container-toolkit/test/needs"
 )
 
@@ -114,19 +115,19 @@ func moved(in containerd.Input, dir string, v engine.Version) containerd.Input {
 // still have the settings that were there before.
 func TestRealEngines(t *testing.T) {
 	for _, j := range judges(t) {
-		for _, path := range corpus(t) {
-			if !j.judges(load(t, path).in) {
+		for _, path := range enginetest.Paths(t) {
+			s, in := corpus.Load(t, path)
+			if !j.judges(in) {
 				continue
 			}
 			t.Run(j.version.String()+"/"+strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
 				t.Parallel()
-				s := load(t, path)
-				in := moved(s.in, t.TempDir(), j.version)
+				in := moved(in, t.TempDir(), j.version)
 				before, refusal := j.dump(t, in)
 				if in.Main == nil {
 					before, refusal = j.run("config", "default")
 				}
-				changes, err := containerd.Configure(in, s.setup)
+				changes, err := containerd.Configure(in, s.Setup)
 				var syntax *engine.SyntaxError
 				if errors.As(err, &syntax) {
 					if refusal == nil {
@@ -158,7 +159,7 @@ func TestRealEngines(t *testing.T) {
 					t.Fatal(err)
 				}
 				got := says(t, now)
-				compare(t, s.setup, j.version, want, got)
+				compare(t, s.Setup, j.version, want, got)
 				if in.DropIn != nil {
 					return // there was one from us, which meant other things
 				}
@@ -166,7 +167,7 @@ func TestRealEngines(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if d := cmp.Diff(withoutOurs(t, before, old, s.setup), withoutOurs(t, now, old, s.setup)); d != "" {
+				if d := cmp.Diff(withoutOurs(t, before, old, s.Setup), withoutOurs(t, now, old, s.Setup)); d != "" {
 					t.Errorf("other settings -before +after:\n%s", d)
 				}
 				for name, path := range old.Runtimes {

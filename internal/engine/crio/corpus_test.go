@@ -1,104 +1,36 @@
 package crio_test
 
 import (
-	"bytes"
-	"errors"
-	"flag"
-	"fmt"
-	"maps"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
-	"golang.org/x/tools/txtar"
 
 	"github.com/metax-ctk/container-toolkit/internal/engine"
 	"github.com/metax-ctk/container-toolkit/internal/engine/crio"
 	"github.com/metax-ctk/container-toolkit/internal/engine/dropin"
-	"github.com/metax-ctk/container-toolkit/internal/toml"
+	"github.com/metax-ctk/container-toolkit/test/enginetest"
 )
 
-var update = flag.Bool("update", false, "write the golden parts of the corpus")
-
-// corpusCase is an archive of the corpus. The comment describes it and ends with a line
-// of flags for the setup. The files are crio.conf and those of crio.conf.d that exist;
-// their meaning ("state"), and the result: "after/…" or "error".
-//
-// The flags: default, cdi, dirs (two directories), dirs=DIR, hook, no-runtime,
-// name=NAME, crio=VERSION; and differences that an archive cannot show: bom, crlf, chop
-// (no newline at the end).
-type corpusCase struct {
-	archive *txtar.Archive
-	flags   []string
-	in      crio.Input
-	setup   engine.Setup
-}
-
-func load(t testing.TB, path string) corpusCase {
-	t.Helper()
-	archive, err := txtar.ParseFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := strings.Split(strings.TrimSpace(string(archive.Comment)), "\n")
-	flags, ok := strings.CutPrefix(lines[len(lines)-1], "flags:")
-	if !ok {
-		t.Fatalf("%s has no flags", path)
-	}
-	s := corpusCase{archive: archive, flags: strings.Fields(flags), setup: engine.Setup{Name: "metax", Runtime: "/usr/bin/metax-runtime"}}
-	for _, flag := range s.flags {
-		name, value, _ := strings.Cut(flag, "=")
-		switch name {
-		case "default":
-			s.setup.Default = true
-		case "cdi":
-			s.setup.CDI = true
-		case "dirs":
-			s.setup.SpecDirs = []string{"/etc/cdi", "/var/run/cdi"}
-			if value != "" {
-				s.setup.SpecDirs = []string{value}
+// corpus has as input crio.conf, files of crio.conf.d and hook.json.
+var corpus = enginetest.DropIns[crio.Input]{
+	Editor: enginetest.Editor[crio.Input]{
+		Input: func(c *enginetest.Case) crio.Input {
+			in := crio.Input{Version: c.Version}
+			for name, text := range c.Inputs() {
+				switch {
+				case name == "crio.conf":
+					in.Main = dropin.File{Path: crio.Main, Text: text}
+				case name == "hook.json":
+					in.Hook = text
+				case strings.HasPrefix(name, "crio.conf.d/"):
+					in.DropIns = append(in.DropIns, dropin.File{Path: "/etc/crio/" + name, Text: text})
+				}
 			}
-		case "hook":
-			s.setup.Hook = "/usr/bin/metax-hook"
-		case "no-runtime":
-			s.setup.Runtime = ""
-		case "name":
-			s.setup.Name = value
-		case "crio":
-			s.in.Version = engine.ParseVersion(value)
-		case "bom", "crlf", "chop":
-		default:
-			t.Fatalf("%s: flag %q", path, flag)
-		}
-	}
-	for _, f := range archive.Files {
-		switch {
-		case f.Name == "crio.conf":
-			s.in.Main = dropin.File{Path: crio.Main, Text: s.disguise(f.Data)}
-		case f.Name == "hook.json":
-			s.in.Hook = s.disguise(f.Data)
-		case strings.HasPrefix(f.Name, "crio.conf.d/"):
-			s.in.DropIns = append(s.in.DropIns, dropin.File{Path: "/etc/crio/" + f.Name, Text: s.disguise(f.Data)})
-		}
-	}
-	return s
-}
-
-func (s corpusCase) disguise(text []byte) []byte {
-	text = append([]byte{}, text...)
-	if slices.Contains(s.flags, "chop") {
-		text = bytes.TrimSuffix(text, []byte("\n"))
-	}
-	if slices.Contains(s.flags, "crlf") {
-		text = bytes.ReplaceAll(text, []byte("\n"), []byte("\r\n"))
-	}
-	if slices.Contains(s.flags, "bom") {
-		text = append([]byte("\uFEFF"), text...)
-	}
-	return text
+			return in
+		},
+		Read: crio.Read, Configure: crio.Configure, Remove: crio.Remove, States: true,
+	},
+	Path: crio.DropIn, IsHook: func(path string) bool { return path == crio.Hook },
+	Apply: apply, Files: func(in crio.Input) []dropin.File { return in.DropIns },
 }
 
 // apply is the input after some changes, without files that are not there.
@@ -110,167 +42,21 @@ func apply(in crio.Input, changes []engine.Change) crio.Input {
 			in.DropIns = dropin.With(in.DropIns, c.Path, c.After)
 		}
 	}
-	var there []dropin.File
-	for _, f := range in.DropIns {
-		if f.Text != nil {
-			there = append(there, f)
-		}
-	}
-	in.DropIns = there
+	in.DropIns = enginetest.Existing(in.DropIns)
 	return in
 }
 
-func TestCorpus(t *testing.T) {
-	paths, err := filepath.Glob("testdata/*.txtar")
-	if err != nil || len(paths) < 14 {
-		t.Fatalf("%d archives, %v", len(paths), err)
-	}
-	for _, path := range paths {
-		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
-			s := load(t, path)
-			got := map[string]string{}
-			if state, err := crio.Read(s.in); err == nil {
-				got["state"] = describe(state)
-			}
-			changes, err := crio.Configure(s.in, s.setup)
-			if err != nil {
-				got["error"] = err.Error() + "\n"
-			}
-			for _, c := range changes {
-				got["after/"+filepath.Base(c.Path)] = strings.ReplaceAll(string(c.After), "\r\n", "\n")
-			}
-			s.golden(t, path, got)
-			if err == nil {
-				checkLaws(t, s.in, s.setup, changes)
-			}
-		})
-	}
-}
-
-func describe(s engine.State) string {
-	var b strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(s.Runtimes)) {
-		fmt.Fprintf(&b, "runtime %s %s\n", name, s.Runtimes[name])
-	}
-	fmt.Fprintf(&b, "default %q\ndirs %q\nsystemd %d\n", s.Default, s.SpecDirs, s.Systemd)
-	return b.String()
-}
-
-func (s corpusCase) golden(t *testing.T, path string, got map[string]string) {
-	t.Helper()
-	want := map[string]string{}
-	inputs := []txtar.File{}
-	for _, f := range s.archive.Files {
-		if f.Name == "state" || f.Name == "error" || strings.HasPrefix(f.Name, "after/") {
-			want[f.Name] = string(f.Data)
-		} else {
-			inputs = append(inputs, f)
-		}
-	}
-	if *update {
-		for _, name := range slices.Sorted(maps.Keys(got)) {
-			inputs = append(inputs, txtar.File{Name: name, Data: []byte(got[name])})
-		}
-		if err := os.WriteFile(path, txtar.Format(&txtar.Archive{Comment: s.archive.Comment, Files: inputs}), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Error(d)
-	}
-}
-
-// checkLaws checks what holds for every change: it touches only our settings, a second
-// run changes nothing, no setting of others is lost, and Remove restores what was
-// there.
-func checkLaws(t *testing.T, in crio.Input, s engine.Setup, changes []engine.Change) {
-	t.Helper()
-	for _, c := range changes {
-		if c.Path != crio.DropIn && c.Path != crio.Hook || c.Mode != 0o644 {
-			t.Errorf("it changes %s, mode %o", c.Path, c.Mode)
-		}
-	}
-	done := apply(in, changes)
-	if again, err := crio.Configure(done, s); err != nil || len(again) != 0 {
-		t.Errorf("a second run: %v, %v", again, err)
-	}
-	before, err := crio.Read(in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	after, err := crio.Read(done)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s.Runtime != "" && after.Runtimes[s.Name] != s.Runtime || s.Default && after.Default != s.Name {
-		t.Errorf("not set up: %+v", after)
-	}
-	for name, path := range before.Runtimes {
-		if after.Runtimes[name] != path && name != s.Name {
-			t.Errorf("runtime %s was %q, is %q", name, path, after.Runtimes[name])
-		}
-	}
-	if !s.Default && after.Default != before.Default || after.Systemd != before.Systemd || len(dropin.Missing(after.SpecDirs, before.SpecDirs)) > 0 {
-		t.Errorf("lost: %+v, was %+v", after, before)
-	}
-	undo, err := crio.Remove(done, s)
-	if needed := (*dropin.NeededError)(nil); errors.As(err, &needed) {
-		return // somebody else's file names our runtime
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	none, err := crio.Remove(in, s) // our file may have been there
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(meaning(t, apply(in, none)), meaning(t, apply(done, undo))); d != "" {
-		t.Errorf("after Remove: %s", d)
-	}
-	if again, err := crio.Remove(apply(done, undo), s); err != nil || len(again) != 0 {
-		t.Errorf("a second Remove: %v, %v", again, err)
-	}
-}
-
-// meaning is the input with our file parsed and rendered again, because an edited file
-// may gain or lose headers of empty tables.
-func meaning(t *testing.T, in crio.Input) crio.Input {
-	t.Helper()
-	for i, f := range in.DropIns {
-		if f.Path != crio.DropIn || strings.HasPrefix(string(f.Text), "# by hand") {
-			continue
-		}
-		doc, err := engine.ParseTOML(f.Text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		in.DropIns[i].Text = toml.Render(filled(doc.Tree()))
-	}
-	return in
-}
-
-func filled(tree map[string]any) map[string]any {
-	maps.DeleteFunc(tree, func(_ string, v any) bool {
-		table, ok := v.(map[string]any)
-		return ok && len(filled(table)) == 0
-	})
-	return tree
-}
+func TestCorpus(t *testing.T) { corpus.Test(t) }
 
 // FuzzConfigure checks the laws of the corpus on any files that Configure accepts.
 func FuzzConfigure(f *testing.F) {
-	paths, err := filepath.Glob("testdata/*.txtar")
-	if err != nil {
-		f.Fatal(err)
-	}
-	for _, path := range paths {
-		s := load(f, path)
-		texts := [][]byte{s.in.Main.Text, nil, nil}
-		for i, d := range s.in.DropIns {
+	for _, path := range enginetest.Paths(f) {
+		c, in := corpus.Load(f, path)
+		texts := [][]byte{in.Main.Text, nil, nil}
+		for i, d := range in.DropIns {
 			texts[1+i%2] = d.Text
 		}
-		f.Add(texts[0], texts[1], texts[2], s.setup.Default, len(s.setup.SpecDirs) > 0)
+		f.Add(texts[0], texts[1], texts[2], c.Setup.Default, len(c.Setup.SpecDirs) > 0)
 	}
 	f.Add([]byte(""), []byte("# "+engine.Marker+"\n[crio.runtime]\nx=1\n[crio.runtime.runtimes.metax]\nruntime_path='/a/metax-runtime'\nz=1"), []byte("crio.runtime.cdi_spec_dirs=[]"), true, true)
 	f.Fuzz(func(t *testing.T, main, own, other []byte, def, dirs bool) {
@@ -282,9 +68,8 @@ func FuzzConfigure(f *testing.F) {
 		if dirs {
 			s.SpecDirs = []string{"/etc/cdi", "/var/run/cdi"}
 		}
-		changes, err := crio.Configure(in, s)
-		if err == nil {
-			checkLaws(t, in, s, changes)
+		if _, err := crio.Configure(in, s); err == nil {
+			corpus.Laws(t, in, s)
 		}
 	})
 }

@@ -104,18 +104,18 @@ func TestReal(t *testing.T) {
 	paths, _ := filepath.Glob("testdata/*.txtar")
 	for _, path := range paths {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
-			s := load(t, path)
-			if _, err := crio.Read(s.in); err != nil {
-				if _, why := judge(t, crioProgram, s.in); why == "" {
+			s, in := corpus.Load(t, path)
+			if _, err := crio.Read(in); err != nil {
+				if _, why := judge(t, crioProgram, in); why == "" {
 					t.Errorf("we say %v, and CRI-O takes it", err)
 				}
 				return
 			}
-			changes, err := crio.Configure(s.in, s.setup)
+			changes, err := crio.Configure(in, s.Setup)
 			if err != nil {
 				changes = nil
 			}
-			agree(t, crioProgram, apply(s.in, changes))
+			agree(t, crioProgram, apply(in, changes))
 		})
 	}
 }

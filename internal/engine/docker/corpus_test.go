@@ -4,179 +4,34 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"flag"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/tools/txtar"
 
 	"github.com/metax-ctk/container-toolkit/internal/engine"
 	"github.com/metax-ctk/container-toolkit/internal/engine/docker"
+	"github.com/metax-ctk/container-toolkit/test/enginetest"
 )
 
-var update = flag.Bool("update", false, "write the golden parts of the corpus")
-
-// corpusCase is an archive of the corpus. The comment describes it and ends with a line
-// of flags for the setup. The files are daemon.json, if it exists, and the result:
-// "after" or "error".
-//
-// The flags: default, cdi, dirs (two directories), runtime=PATH, name=NAME,
-// docker=VERSION; and differences of the text that an archive cannot show: bom, crlf,
-// chop (no newline at the end).
-type corpusCase struct {
-	archive *txtar.Archive
-	flags   []string
-	setup   engine.Setup
-	version engine.Version
-}
-
-func load(t testing.TB, path string) corpusCase {
-	t.Helper()
-	archive, err := txtar.ParseFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := strings.Split(strings.TrimSpace(string(archive.Comment)), "\n")
-	s := corpusCase{archive: archive, flags: strings.Fields(lines[len(lines)-1])[1:], setup: engine.Setup{Name: "metax", Runtime: "/usr/bin/metax-runtime"}}
-	if !strings.HasPrefix(lines[len(lines)-1], "flags:") {
-		t.Fatalf("%s has no flags", path)
-	}
-	for _, flag := range s.flags {
-		name, value, _ := strings.Cut(flag, "=")
-		switch name {
-		case "default":
-			s.setup.Default = true
-		case "cdi":
-			s.setup.CDI = true
-		case "dirs":
-			s.setup.SpecDirs = []string{"/etc/cdi", "/var/run/cdi"}
-		case "runtime":
-			s.setup.Runtime = value
-		case "name":
-			s.setup.Name = value
-		case "docker":
-			s.version = engine.ParseVersion(value)
-		case "bom", "crlf", "chop":
-		default:
-			t.Fatalf("%s: flag %q", path, flag)
+// corpus has as input daemon.json.
+var corpus = enginetest.Editor[docker.Input]{
+	Input: func(c *enginetest.Case) docker.Input {
+		in := docker.Input{Path: "daemon.json", Version: c.Version}
+		for _, text := range c.Inputs() {
+			in.Text = text
 		}
-	}
-	return s
+		return in
+	},
+	Read: docker.Read, Configure: docker.Configure, Remove: docker.Remove,
+	Main:     func(in docker.Input) string { return in.Path },
+	Accepted: checkLaws, Refused: checkRefused,
 }
 
-// part is a file of the archive as it is on disk, nil if there is none.
-func (s corpusCase) part(name string) []byte {
-	for _, f := range s.archive.Files {
-		if f.Name == name {
-			return s.disguise(f.Data)
-		}
-	}
-	return nil
-}
-
-func (s corpusCase) disguise(text []byte) []byte {
-	text = append([]byte{}, text...)
-	if slices.Contains(s.flags, "chop") {
-		text = bytes.TrimSuffix(text, []byte("\n"))
-	}
-	if slices.Contains(s.flags, "crlf") {
-		text = bytes.ReplaceAll(text, []byte("\n"), []byte("\r\n"))
-	}
-	if slices.Contains(s.flags, "bom") {
-		text = append([]byte("\uFEFF"), text...)
-	}
-	return text
-}
-
-// plain undoes disguise.
-func (s corpusCase) plain(text []byte) []byte {
-	text = bytes.TrimPrefix(text, []byte("\uFEFF"))
-	if slices.Contains(s.flags, "crlf") {
-		text = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
-	}
-	if slices.Contains(s.flags, "chop") {
-		text = append(text, '\n')
-	}
-	return text
-}
-
-// put sets a file of the archive; nil takes it out.
-func (s corpusCase) put(name string, data []byte) {
-	s.archive.Files = slices.DeleteFunc(s.archive.Files, func(f txtar.File) bool { return f.Name == name })
-	if data != nil {
-		s.archive.Files = append(s.archive.Files, txtar.File{Name: name, Data: data})
-	}
-}
-
-func (s corpusCase) input() docker.Input {
-	return docker.Input{Path: "daemon.json", Text: s.part("daemon.json"), Version: s.version}
-}
-
-func corpus(t testing.TB) []string {
-	t.Helper()
-	paths, err := filepath.Glob("testdata/*.txtar")
-	if err != nil || len(paths) < 22 {
-		t.Fatalf("%d archives, %v", len(paths), err)
-	}
-	return paths
-}
-
-func TestCorpus(t *testing.T) {
-	for _, path := range corpus(t) {
-		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
-			s := load(t, path)
-			in := s.input()
-			changes, err := docker.Configure(in, s.setup)
-			after, message := in.Text, []byte(nil)
-			switch {
-			case err != nil:
-				after, message = nil, []byte(err.Error()+"\n")
-			case len(changes) == 1:
-				after = changes[0].After
-				if d := cmp.Diff(engine.Change{Path: in.Path, Before: in.Text, After: after, Mode: 0o644}, changes[0]); d != "" {
-					t.Error(d)
-				}
-			case len(changes) > 1:
-				t.Fatalf("%d changes", len(changes))
-			}
-			if *update {
-				s.put("error", message)
-				s.put("after", nil)
-				if after != nil {
-					s.put("after", s.plain(after))
-				}
-				if err := os.WriteFile(path, txtar.Format(s.archive), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				s = load(t, path)
-			}
-			if want := s.part("after"); !bytes.Equal(want, after) {
-				t.Errorf("after: %s", cmp.Diff(string(want), string(after)))
-			}
-			var want string
-			for _, f := range s.archive.Files {
-				if f.Name == "error" {
-					want = string(f.Data)
-				}
-			}
-			if want != string(message) {
-				t.Errorf("error: %s", cmp.Diff(want, string(message)))
-			}
-			if err != nil {
-				checkRefused(t, in, s.setup)
-				return
-			}
-			checkLaws(t, in, s.setup)
-		})
-	}
-}
+func TestCorpus(t *testing.T) { corpus.Test(t) }
 
 // checkRefused checks that no function writes a file that it cannot read.
-func checkRefused(t *testing.T, in docker.Input, s engine.Setup) {
+func checkRefused(t *testing.T, in docker.Input, s engine.Setup, _ error) {
 	t.Helper()
 	var syntax *engine.SyntaxError
 	_, err := docker.Read(in)
@@ -201,6 +56,9 @@ func checkLaws(t *testing.T, in docker.Input, s engine.Setup) {
 	after := in
 	after.Original, after.HasOriginal = in.Text, true
 	for _, c := range changes {
+		if c.Path != in.Path || !bytes.Equal(c.Before, in.Text) {
+			t.Errorf("it changes %s, which was %q", c.Path, c.Before)
+		}
 		after.Text = c.After
 	}
 	if again, err := docker.Configure(after, s); err != nil || again != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/engine"
 	"github.com/metax-ctk/container-toolkit/internal/engine/docker"
+	"github.com/metax-ctk/container-toolkit/test/enginetest"
 )
 
 func TestRead(t *testing.T) {
@@ -121,9 +122,8 @@ func TestRemoveFile(t *testing.T) {
 // all.
 func TestSteps(t *testing.T) {
 	setup := engine.Setup{Name: "metax", Runtime: "/usr/bin/metax-runtime"}
-	for _, path := range corpus(t) {
-		s := load(t, path)
-		in := s.input()
+	for _, path := range enginetest.Paths(t) {
+		_, in := corpus.Load(t, path)
 		in.Original, in.HasOriginal = in.Text, true
 		for step := range 4 {
 			to := setup
@@ -154,10 +154,10 @@ func TestSteps(t *testing.T) {
 // FuzzConfigure checks the laws on any text that Configure accepts, and that it accepts
 // every text that dockerd's own JSON reader does, except repeated keys.
 func FuzzConfigure(f *testing.F) {
-	for _, path := range corpus(f) {
-		s := load(f, path)
+	for _, path := range enginetest.Paths(f) {
+		_, in := corpus.Load(f, path)
 		for way := range 16 {
-			f.Add(s.part("daemon.json"), uint8(way*7))
+			f.Add(in.Text, uint8(way*7))
 		}
 	}
 	versions := []engine.Version{{}, {Major: 24}, {Major: 26}, {Major: 28, Minor: 2}}
@@ -169,7 +169,7 @@ func FuzzConfigure(f *testing.F) {
 		}
 		_, err := docker.Configure(in, s)
 		if err != nil {
-			checkRefused(t, in, s)
+			checkRefused(t, in, s, err)
 			return
 		}
 		plain := bytes.TrimSpace(bytes.TrimPrefix(text, []byte("\uFEFF")))
@@ -184,39 +184,38 @@ func FuzzConfigure(f *testing.F) {
 }
 
 func TestStateAfter(t *testing.T) {
-	for _, path := range corpus(t) {
-		s := load(t, path)
-		before, err := docker.Read(s.input())
+	for _, path := range enginetest.Paths(t) {
+		s, in := corpus.Load(t, path)
+		before, err := docker.Read(in)
 		if err != nil {
 			continue
 		}
-		changes, err := docker.Configure(s.input(), s.setup)
+		changes, err := docker.Configure(in, s.Setup)
 		if err != nil {
 			continue
 		}
-		in := s.input()
 		for _, c := range changes {
 			in.Text = c.After
 		}
 		want := before
 		want.Runtimes = maps.Clone(before.Runtimes)
-		if s.setup.Runtime != "" {
-			want.Runtimes[s.setup.Name] = s.setup.Runtime
+		if s.Setup.Runtime != "" {
+			want.Runtimes[s.Setup.Name] = s.Setup.Runtime
 		}
-		if s.setup.Default {
-			want.Default = s.setup.Name
+		if s.Setup.Default {
+			want.Default = s.Setup.Name
 		}
 		got, err := docker.Read(in)
 		if err != nil {
 			t.Fatal(err)
 		}
 		// CDI works after it was requested, if dockerd supports it.
-		works := got.CDI == engine.On || got.CDI == engine.Unset && s.version.AtLeast(28, 2)
-		if s.setup.CDI && s.version.AtLeast(25, 0) && !works {
+		works := got.CDI == engine.On || got.CDI == engine.Unset && s.Version.AtLeast(28, 2)
+		if s.Setup.CDI && s.Version.AtLeast(25, 0) && !works {
 			t.Errorf("%s: CDI is off", path)
 		}
-		if s.version.Before(25, 0) && (got.CDI != before.CDI || !slices.Equal(got.SpecDirs, before.SpecDirs)) {
-			t.Errorf("%s: has keys that dockerd %v does not know", path, s.version)
+		if s.Version.Before(25, 0) && (got.CDI != before.CDI || !slices.Equal(got.SpecDirs, before.SpecDirs)) {
+			t.Errorf("%s: has keys that dockerd %v does not know", path, s.Version)
 		}
 		got.CDI, got.SpecDirs, want.CDI, want.SpecDirs = 0, nil, 0, nil
 		if d := cmp.Diff(want, got); d != "" {

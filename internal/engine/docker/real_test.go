@@ -10,6 +10,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/engine"
 	"github.com/metax-ctk/container-toolkit/internal/engine/docker"
+	"github.com/metax-ctk/container-toolkit/test/enginetest"
 	"github.com/metax-ctk/container-toolkit/test/needs"
 )
 
@@ -86,11 +87,10 @@ func TestRealDockerd(t *testing.T) {
 		t.Run(j.version.String(), func(t *testing.T) {
 			t.Parallel()
 			read := 0
-			for _, path := range corpus(t) {
-				s := load(t, path)
-				s.version = j.version
-				in := s.input()
-				changes, err := docker.Configure(in, s.setup)
+			for _, path := range enginetest.Paths(t) {
+				s, in := corpus.Load(t, path)
+				in.Version = j.version
+				changes, err := docker.Configure(in, s.Setup)
 				after := in.Text
 				for _, c := range changes {
 					after = c.After
