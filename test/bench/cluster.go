@@ -12,10 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/metax-ctk/container-toolkit/internal/alloc"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
-	"github.com/metax-ctk/container-toolkit/test/bench/internal/trace"
 	"github.com/metax-ctk/container-toolkit/test/placement"
 )
 
@@ -24,25 +22,17 @@ const clusterFile = "kubernetes.json"
 
 // ClusterResults are one run of all measurements on a Kubernetes cluster.
 type ClusterResults struct {
-	Machine    Machine           `json:"machine"`
-	Kubernetes string            `json:"kubernetes"` // version
-	Commit     string            `json:"commit"`
-	Date       string            `json:"date"` // of the run, as 2006-01-02 in UTC
-	Nodes      []placement.Nodes `json:"nodes"`
-	Days       []Day             `json:"days"`
+	Machine    Machine             `json:"machine"`
+	Kubernetes string              `json:"kubernetes"` // version
+	Commit     string              `json:"commit"`
+	Date       string              `json:"date"` // of the run, as 2006-01-02 in UTC
+	Nodes      []placement.Nodes   `json:"nodes"`
+	Days       []placement.Outcome `json:"days"`
 	// Calls are answers of the device plugin.
 	Calls    map[string]Call           `json:"calls"`
 	Starts   placement.Starts          `json:"starts"`
 	Idle     map[string]placement.Idle `json:"idle"`
 	Operator *placement.Operator       `json:"operator,omitempty"`
-}
-
-// Day is what one scheduler made of the jobs of a day.
-type Day struct {
-	trace.Result
-	// Eight are the jobs for 8 GPUs, of which EightStarted started. Of the jobs for 2 and 4 GPUs, Some
-	// started, and Linked lay within a MetaXLink domain.
-	Eight, EightStarted, Some, Linked int
 }
 
 // Call is how long the answers to a call took, in nanoseconds.
@@ -108,13 +98,8 @@ func kubernetesVersion() (string, error) {
 }
 
 // replayDays finds out what came of the jobs where the schedulers placed them.
-func replayDays(days []placement.Day) (results []Day, err error) {
-	in, err := os.Open(filepath.Join(source, dayTrace))
-	if err != nil {
-		return nil, err
-	}
-	defer in.Close()
-	jobs, err := trace.ReadCSV(in)
+func replayDays(days []placement.Day) (results []placement.Outcome, err error) {
+	jobs, err := placement.ReadJobs(filepath.Join(source, dayTrace))
 	if err != nil {
 		return nil, err
 	}
@@ -123,26 +108,13 @@ func replayDays(days []placement.Day) (results []Day, err error) {
 		return nil, err
 	}
 	graph, _ := topology.New(node) // a simulated node gives no warnings
-	cluster := trace.Cluster{Picker: alloc.New(graph), Nodes: dayNodes, GPUs: node.Healthy()}
+	cluster := placement.NewCluster(dayNodes, node.Healthy(), graph)
 	for _, day := range days {
-		var places []trace.Place
-		for _, p := range day.Placed {
-			places = append(places, trace.Place(p))
-		}
-		result, err := cluster.Replay(day.Scheduler, jobs, places)
+		result, err := cluster.Replay(day, jobs)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", day.Scheduler, err)
+			return nil, err
 		}
-		result.Classes = nil // the pages have Linked instead
-		d := Day{Result: result}
-		for _, j := range jobs {
-			if j.GPUs == 8 {
-				d.Eight++
-			}
-		}
-		d.EightStarted, _ = trace.Within(graph, places, 8)
-		d.Some, d.Linked = trace.Within(graph, places, 2, 4)
-		results = append(results, d)
+		results = append(results, result)
 	}
 	return results, nil
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/metax-ctk/container-toolkit/test/bench/internal/trace"
 	"github.com/metax-ctk/container-toolkit/test/placement"
 )
 
@@ -44,22 +43,6 @@ func TestClusterPages(t *testing.T) {
 	}
 }
 
-// TestDayTrace: the trace of the day is what the page says that makes it.
-func TestDayTrace(t *testing.T) {
-	var made strings.Builder
-	args := strings.Fields("-node sim:100x2x4 -jobs 1850 -load 1 -mean-duration 4h -seed 20 -format jobs")
-	if err := runTrace(args, nil, &made); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(filepath.Join(source, dayTrace))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if made.String() != string(text) {
-		t.Errorf("%s is not made by test/bench/run trace %s", dayTrace, strings.Join(args, " "))
-	}
-}
-
 // TestReplayDays: of the jobs of the day two are placed, one of them on both domains of a node.
 func TestReplayDays(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(source, dayTrace))
@@ -87,7 +70,7 @@ func TestReplayDays(t *testing.T) {
 	if d.Policy != "somebody" || d.Started != 2 || d.Eight != eight || d.EightStarted != 0 || d.Some != 2 || d.Linked != 1 {
 		t.Errorf("%+v", d)
 	}
-	if _, err := replayDays([]placement.Day{{Scheduler: "somebody"}}); err == nil || !strings.Contains(err.Error(), "somebody: ") {
+	if _, err := replayDays([]placement.Day{{Scheduler: "somebody"}}); err == nil || !strings.Contains(err.Error(), "somebody: 1850 jobs at 0 places") {
 		t.Errorf("a day without places: %v", err)
 	}
 }
@@ -125,7 +108,7 @@ func TestRenderCluster(t *testing.T) {
 		Operator: &placement.Operator{Nodes: 1000, Look: 2e8, Memory: 201 << 20},
 
 		Nodes: []placement.Nodes{{Nodes: 1000, Pods: 200, Seconds: 4, Memory: 12 << 20, Filter: answers, Prioritize: answers}},
-		Days:  []Day{{Result: trace.Result{Policy: "kube-scheduler", Jobs: 10, Acceptance: 0.9, Makespan: 1}, Eight: 4, EightStarted: 1, Some: 8, Linked: 6}},
+		Days:  []placement.Outcome{{Policy: "kube-scheduler", Jobs: 10, Acceptance: 0.9, Eight: 4, EightStarted: 1, Some: 8, Linked: 6}},
 	}
 	for _, call := range []string{"GetPreferredAllocation/gpus=8/n=4", "GetPreferredAllocation/gpus=64/n=4", "Allocate/gpus=8", "Allocate/gpus=64"} {
 		r.Calls[call] = Call{1e5, 2e5}

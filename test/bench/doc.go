@@ -1,9 +1,6 @@
 // Command bench measures the toolkit and writes the pages about it, docs/performance.md,
 // docs/kubernetes-performance.md and their Chinese translations. ./run starts it.
 //
-// Its trace command is the laboratory of policies: it compares them over many jobs on a simulated
-// node (internal/trace).
-//
 // Here live what is measured, how, and the goals. Nothing here fails because something is
 // slow: a goal that is missed is stated on the page. What must be right at any speed is
 // tested elsewhere.

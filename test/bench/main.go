@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"io/fs"
 	"os"
@@ -11,7 +10,7 @@ import (
 )
 
 func main() {
-	if err := run(os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) {
+	if err := run(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -36,10 +35,8 @@ func run(args []string) error {
 			return err
 		}
 	case len(args) == 1 && args[0] == "pages":
-	case len(args) > 0 && args[0] == "trace":
-		return runTrace(args[1:], os.Stdin, os.Stdout)
 	default:
-		return errors.New("want: measure, or: kubernetes [FILE], or: pages, or: trace [FLAGS] [-]")
+		return errors.New("want: measure, or: kubernetes [FILE], or: pages")
 	}
 	results, err := loadResults()
 	if err != nil {

@@ -2,13 +2,11 @@ package e2e
 
 import (
 	"context"
-	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -29,9 +27,8 @@ import (
 // dayNodes is how many nodes of 8 GPUs the jobs of a day are for.
 const dayNodes = 100
 
-// dayTrace are the jobs of a day that request as many GPU hours as the nodes have:
-//
-//	test/bench/run trace -node sim:100x2x4 -jobs 1850 -load 1 -mean-duration 4h -seed 20 -format jobs
+// dayTrace are the jobs of a day that request as many GPU hours as the nodes have. They arrive as a Poisson process
+// and last 4 hours in the mean, exponentially; those for 1, 2, 4 and 8 GPUs are 4 : 3 : 2 : 1.
 const dayTrace = "testdata/day.csv"
 
 // TestDay sends the jobs of a day through real schedulers, one after the other without the time in between:
@@ -42,7 +39,10 @@ func TestDay(t *testing.T) {
 	if !night {
 		t.Skip("takes long: METAX_K8S_NIGHT=1")
 	}
-	jobs := readJobs(t)
+	jobs, err := placement.ReadJobs(dayTrace)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, s := range []struct {
 		name   string
 		policy key.Policy
@@ -98,34 +98,6 @@ func startHAMi(t *testing.T, n *node) *day {
 	return &day{node: n, scheduler: cluster.HAMi, log: log}
 }
 
-// job is a job of the trace, with times in seconds.
-type job struct {
-	arrival, end float64
-	gpus         int
-}
-
-func readJobs(t *testing.T) (jobs []job) {
-	t.Helper()
-	text, err := os.ReadFile(dayTrace)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows, err := csv.NewReader(strings.NewReader(string(text))).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, row := range rows[1:] {
-		var number [3]float64 // arrival, gpus, duration
-		for i := range number {
-			if number[i], err = strconv.ParseFloat(row[i], 64); err != nil {
-				t.Fatal(err)
-			}
-		}
-		jobs = append(jobs, job{number[0], number[0] + number[2], int(number[1])})
-	}
-	return jobs
-}
-
 // day is a cluster on which the jobs of a day run.
 type day struct {
 	*node
@@ -159,12 +131,12 @@ func (d *day) furnish(t *testing.T) {
 }
 
 // run sends the jobs through the scheduler in their order.
-func (d *day) run(t *testing.T, jobs []job) []placement.Place {
+func (d *day) run(t *testing.T, jobs []placement.Job) []placement.Place {
 	t.Helper()
 	placed := make([]placement.Place, len(jobs))
 	var running []int // jobs, by their ends
 	for i, j := range jobs {
-		for len(running) > 0 && jobs[running[0]].end <= j.arrival {
+		for len(running) > 0 && jobs[running[0]].End() <= j.Arrival {
 			d.release(t, running[0], placed[running[0]])
 			running = running[1:]
 		}
@@ -174,8 +146,8 @@ func (d *day) run(t *testing.T, jobs []job) []placement.Place {
 		if d.give(t, i, j, &placed[i]); placed[i].GPUs == nil {
 			continue
 		}
-		at, _ := slices.BinarySearchFunc(running, j.end, func(other int, end float64) int {
-			if jobs[other].end < end {
+		at, _ := slices.BinarySearchFunc(running, j.End(), func(other int, end time.Duration) int {
+			if jobs[other].End() < end {
 				return -1
 			}
 			return 1
@@ -188,9 +160,9 @@ func (d *day) run(t *testing.T, jobs []job) []placement.Place {
 func jobName(i int) string { return fmt.Sprintf("job-%04d", i) }
 
 // give lets the scheduler choose a node for a job, and the plugin's picker the GPUs there.
-func (d *day) give(t *testing.T, i int, j job, place *placement.Place) {
+func (d *day) give(t *testing.T, i int, j placement.Job, place *placement.Place) {
 	t.Helper()
-	pod := gpuPod(jobName(i), j.gpus, "day")
+	pod := gpuPod(jobName(i), j.GPUs, "day")
 	pod.Spec.SchedulerName = d.scheduler
 	pod.Annotations = map[string]string{protocol.HAMiPolicyAnnotation: d.policy.String()}
 	name := d.chosen(t, pod)
@@ -202,7 +174,7 @@ func (d *day) give(t *testing.T, i int, j job, place *placement.Place) {
 	}
 	at := slices.IndexFunc(d.bare, func(n awaretest.Node) bool { return n.Name == name })
 	is := &d.bare[at]
-	answer, err := d.picker.Pick(alloc.Request{N: j.gpus, Free: is.Free, Policy: d.policy, Sizes: alloc.Off})
+	answer, err := d.picker.Pick(alloc.Request{N: j.GPUs, Free: is.Free, Policy: d.policy, Sizes: alloc.Off})
 	if err != nil {
 		t.Fatalf("%s is sent to %s, which has %d: %v", pod.Name, name, is.Free, err)
 	}
