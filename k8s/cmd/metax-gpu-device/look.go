@@ -12,14 +12,17 @@ import (
 func lookCommand() *cli.Command {
 	return &cli.Command{
 		Name: "look", Usage: "shows the GPUs that this container was given, and fails if it may not open them",
-		Flags:  []cli.Flag{&cli.IntFlag{Name: "gpus", Value: 1, Usage: "number of GPUs that the container requested", EnvVars: env("gpus")}},
+		Flags: []cli.Flag{
+			&cli.IntFlag{Name: "gpus", Value: 1, Usage: "number of GPUs that the container requested", EnvVars: env("gpus")},
+			text("host-dev", "", "directory of this container with the node's /dev: tries the other GPUs also, and fails if one can be opened"),
+		},
 		Action: look,
 	}
 }
 
 // look is the pod of "helm test".
 func look(c *cli.Context) error {
-	container := given.Container{Root: "/", Env: os.Getenv, Open: func(path string) error {
+	container := given.Container{Root: "/", HostDev: c.String("host-dev"), Env: os.Getenv, Open: func(path string) error {
 		file, err := os.OpenFile(path, os.O_RDWR, 0)
 		if err != nil {
 			return err
@@ -30,15 +33,6 @@ func look(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, id := range found.UUIDs {
-		fmt.Fprintln(c.App.Writer, id)
-	}
-	for _, n := range found.Nodes {
-		state := "opened"
-		if n.Err != nil {
-			state = n.Err.Error()
-		}
-		fmt.Fprintf(c.App.Writer, "%s: %s\n", n.Path, state)
-	}
+	fmt.Fprint(c.App.Writer, found)
 	return found.Check(c.Int("gpus"))
 }
