@@ -21,6 +21,9 @@ type file struct {
 	body []byte
 }
 
+// compression is the level of gzip that layers have.
+var compression = gzip.BestCompression
+
 // layerOf is a layer with these files in this order.
 func layerOf(files []file) (v1.Layer, error) {
 	text, err := tarOf(files)
@@ -29,7 +32,7 @@ func layerOf(files []file) (v1.Layer, error) {
 	}
 	open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }
 	return tarball.LayerFromOpener(open, tarball.WithMediaType(types.OCILayer),
-		tarball.WithCompressionLevel(gzip.BestCompression), tarball.WithCompressedCaching)
+		tarball.WithCompressionLevel(compression), tarball.WithCompressedCaching)
 }
 
 // tarOf is a tar archive with these files in this order. All belong to root and have no time of their own.

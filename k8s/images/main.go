@@ -20,6 +20,7 @@ func main() {
 		repo    = flag.String("repo", "..", "root of the sources")
 		dir     = flag.String("archives", "", "directory for archives of all images and the charts (default: none)")
 	)
+	flag.IntVar(&compression, "compression", compression, "level of gzip for the layers: 1 is fast, for tests")
 	flag.Parse()
 	if err := run(*out, *version, *arches, *only, *debs, *repo, *dir); err != nil {
 		fmt.Fprintln(os.Stderr, "images:", err)

@@ -16,7 +16,7 @@ import (
 // Container is the container to look at.
 type Container struct {
 	Root    string              // "/", or a directory that stands for it
-	HostDev string              // where the node's /dev is mounted below Root, to try the other GPUs, or ""
+	HostDev string              // where the node's /dev is mounted below Root, to try what it was not given, or ""
 	Env     func(string) string // os.Getenv
 	Open    func(string) error  // opens a device for reading and writing, and closes it
 }
@@ -40,10 +40,10 @@ func (n Node) refused() bool {
 type GPUs struct {
 	UUIDs  []string
 	Nodes  []Node // those of the container
-	Others []Node // those of the node's other GPUs, as far as HostDev shows them
+	Others []Node // the other ones of the node, such as those of other GPUs, if there is HostDev
 }
 
-// Look opens every device node of GPUs that the container has, and those of the other GPUs below HostDev.
+// Look opens every device node of GPUs that the container has, and the other ones below HostDev.
 func (c Container) Look() (GPUs, error) {
 	var found GPUs
 	for id := range strings.SplitSeq(c.Env(edits.UUIDsVariable), ",") {
@@ -83,7 +83,7 @@ func (c Container) try(dir string, patterns ...string) ([]Node, error) {
 }
 
 // Check returns an error unless the container has that many GPUs, a node to compute on for each,
-// and may open them all, and none of other GPUs. A node that may be opened but whose driver does not
+// and may open them all, and no others. A node that may be opened but whose driver does not
 // answer is not an error: simulated GPUs are like that.
 func (g GPUs) Check(want int) error {
 	if len(g.UUIDs) > 0 && len(g.UUIDs) != want { // virtual functions have none
@@ -105,7 +105,7 @@ func (g GPUs) Check(want int) error {
 		return errors.New("/dev/mxcd is missing")
 	}
 	if at := slices.IndexFunc(g.Others, func(n Node) bool { return !n.refused() }); at >= 0 {
-		return fmt.Errorf("%s of another GPU can be opened", g.Others[at].name())
+		return fmt.Errorf("%s can be opened, but is not the container's", g.Others[at].name())
 	}
 	return nil
 }

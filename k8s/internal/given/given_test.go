@@ -69,7 +69,7 @@ func TestLookAndCheck(t *testing.T) {
 	}
 }
 
-// TestOthers: of the node's /dev, the GPUs of others are to be refused.
+// TestOthers: of the node's /dev, what the container was not given is to be refused.
 func TestOthers(t *testing.T) {
 	for _, test := range []struct {
 		what string
@@ -78,8 +78,8 @@ func TestOthers(t *testing.T) {
 		err  string           // of Look or of Check
 	}{
 		{"refused", []string{"card1", "card2", "renderD128", "renderD129"}, map[string]error{"host/dri/card2": syscall.EPERM, "host/dri/renderD129": syscall.EPERM}, ""},
-		{"opened", []string{"card1", "card2", "card3"}, map[string]error{"host/dri/card2": syscall.EPERM}, "card3 of another GPU can be opened"},
-		{"opened, nothing behind", []string{"card2"}, map[string]error{"host/dri/card2": syscall.ENXIO}, "card2 of another GPU can be opened"},
+		{"opened", []string{"card1", "card2", "card3"}, map[string]error{"host/dri/card2": syscall.EPERM}, "card3 can be opened, but is not the container's"},
+		{"opened, nothing behind", []string{"card2"}, map[string]error{"host/dri/card2": syscall.ENXIO}, "card2 can be opened, but is not the container's"},
 		{"not the node's", nil, nil, "host has no device nodes of GPUs: it is not the node's /dev"},
 	} {
 		t.Run(test.what, func(t *testing.T) {
