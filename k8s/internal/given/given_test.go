@@ -137,16 +137,19 @@ func TestString(t *testing.T) {
 	}{
 		{"nothing", GPUs{}, ""},
 		{
-			"a GPU", GPUs{UUIDs: []string{"GPU-1"}, Nodes: nodes(nil, "mxcd", "card1", "renderD128")},
+			"a GPU",
+			GPUs{UUIDs: []string{"GPU-1"}, Nodes: nodes(nil, "mxcd", "card1", "renderD128")},
 			"GPU-1\ncan be opened: mxcd, card1, renderD128\n",
 		},
 		{
-			"simulated", GPUs{Nodes: nodes(syscall.ENXIO, own...), Others: nodes(syscall.EPERM, "card4", "card5", "card6", "renderD130")},
+			"simulated",
+			GPUs{Nodes: nodes(syscall.ENXIO, own...), Others: nodes(syscall.EPERM, "card4", "card5", "card6", "renderD130")},
 			"can be opened: mxcd, card1 … card3, card9, card10, renderD128, renderD129 (no GPU behind: simulated, or the driver is not loaded)\n" +
 				"refused: card4 … card6, renderD130\n",
 		},
 		{
-			"different", GPUs{Nodes: slices.Concat(nodes(nil, "mxcd", "card1"), nodes(syscall.EIO, "card2"), nodes(syscall.EACCES, "renderD128"))},
+			"different",
+			GPUs{Nodes: slices.Concat(nodes(nil, "mxcd", "card1"), nodes(syscall.EIO, "card2"), nodes(syscall.EACCES, "renderD128"))},
 			"can be opened: mxcd, card1\ncan be opened: card2 (the driver answers: input/output error)\nrefused: renderD128\n",
 		},
 	} {
