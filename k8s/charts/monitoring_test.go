@@ -55,7 +55,7 @@ func TestMonitoring(t *testing.T) {
 	if got := monitor.GetLabels()["release"]; got != "prometheus" {
 		t.Errorf("label release: %q", got)
 	}
-	// As the test in internal/export/scrape scrapes.
+	// As the test in internal/exporter/metrics/scrape scrapes.
 	endpoints := at(t, monitor.Object, "spec", "podMetricsEndpoints").([]any)
 	if d := cmp.Diff([]any{map[string]any{
 		"port": "metrics", "interval": "15s", "honorLabels": true,

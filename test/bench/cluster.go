@@ -121,7 +121,7 @@ func replayDays(days []placement.Day) (results []placement.Outcome, err error) {
 
 // pluginCalls runs the benchmarks of the device plugin.
 func pluginCalls() (map[string]Call, error) {
-	text, err := output(exec.Command("go", "-C", "k8s", "test", "./internal/plugin", "-run", "^$", "-bench", "^Benchmark(GetPreferredAllocation|Allocate)$", "-benchtime", "1x"))
+	text, err := output(exec.Command("go", "-C", "k8s", "test", "./internal/device/plugin", "-run", "^$", "-bench", "^Benchmark(GetPreferredAllocation|Allocate)$", "-benchtime", "1x"))
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
 	"github.com/metax-ctk/container-toolkit/internal/wording"
-	"github.com/metax-ctk/container-toolkit/k8s/internal/bugreport"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/kubectl/bugreport"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/objects"
 )
 

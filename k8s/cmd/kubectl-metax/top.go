@@ -5,8 +5,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/metax-ctk/container-toolkit/k8s/internal/kubectl/view"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/objects"
-	"github.com/metax-ctk/container-toolkit/k8s/internal/view"
 )
 
 // errEmpty reports a cluster without GPUs.

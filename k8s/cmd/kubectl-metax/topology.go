@@ -7,7 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/metax-ctk/container-toolkit/internal/wording"
-	"github.com/metax-ctk/container-toolkit/k8s/internal/view"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/kubectl/view"
 )
 
 func printTopology(c *cli.Context) error {

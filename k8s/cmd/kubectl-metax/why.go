@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/metax-ctk/container-toolkit/k8s/internal/kubectl/view"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/objects"
-	"github.com/metax-ctk/container-toolkit/k8s/internal/view"
 )
 
 func whyPod(c *cli.Context) error {

@@ -19,8 +19,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/holders/procfs"
 	"github.com/metax-ctk/container-toolkit/internal/lease/ledger"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
-	"github.com/metax-ctk/container-toolkit/k8s/internal/export"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/exporter"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/exporter/metrics"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/logging"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/program"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
@@ -104,7 +104,7 @@ func run(c *cli.Context) error {
 // serve serves until the context ends.
 func serve(ctx context.Context, address string, e *exporter.Exporter, log *slog.Logger) error {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(export.Collector{Take: e.Take})
+	registry.MustRegister(metrics.Collector{Take: e.Take})
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })

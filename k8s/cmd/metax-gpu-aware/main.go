@@ -18,10 +18,10 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
 	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
-	"github.com/metax-ctk/container-toolkit/k8s/internal/extender"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/logging"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/program"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/scheduler/extender"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/status"
 )
 

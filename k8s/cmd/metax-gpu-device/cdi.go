@@ -9,7 +9,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/child"
 	"github.com/metax-ctk/container-toolkit/internal/discover"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
-	"github.com/metax-ctk/container-toolkit/k8s/internal/cdispec"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/device/cdispec"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/logging"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )

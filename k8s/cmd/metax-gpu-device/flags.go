@@ -12,10 +12,10 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
 	"github.com/metax-ctk/container-toolkit/internal/health"
 	"github.com/metax-ctk/container-toolkit/internal/holders/podresources"
-	"github.com/metax-ctk/container-toolkit/k8s/internal/allocate"
-	"github.com/metax-ctk/container-toolkit/k8s/internal/inventory"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/device/allocate"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/device/inventory"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/device/plugin"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/logging"
-	"github.com/metax-ctk/container-toolkit/k8s/internal/plugin"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 

@@ -13,10 +13,10 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/node"
 	"github.com/metax-ctk/container-toolkit/internal/sgpu"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/device/slicer"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/logging"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/reader"
-	"github.com/metax-ctk/container-toolkit/k8s/internal/slicer"
 )
 
 func healthCommand() *cli.Command {

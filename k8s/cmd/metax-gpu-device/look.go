@@ -6,7 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/metax-ctk/container-toolkit/k8s/internal/given"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/device/insidelook"
 )
 
 func lookCommand() *cli.Command {
@@ -22,7 +22,7 @@ func lookCommand() *cli.Command {
 
 // look is the pod of "helm test".
 func look(c *cli.Context) error {
-	container := given.Container{Root: "/", HostDev: c.String("host-dev"), Env: os.Getenv, Open: func(path string) error {
+	container := insidelook.Container{Root: "/", HostDev: c.String("host-dev"), Env: os.Getenv, Open: func(path string) error {
 		file, err := os.OpenFile(path, os.O_RDWR, 0)
 		if err != nil {
 			return err

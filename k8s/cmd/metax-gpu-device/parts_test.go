@@ -13,9 +13,9 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
-	"github.com/metax-ctk/container-toolkit/k8s/internal/inventory"
-	"github.com/metax-ctk/container-toolkit/k8s/internal/outside"
-	"github.com/metax-ctk/container-toolkit/k8s/internal/plugin"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/device/foreignuse"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/device/inventory"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/device/plugin"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/reader"
 )
 
@@ -103,7 +103,7 @@ func TestHealthCommand(t *testing.T) {
 
 func TestFactsOf(t *testing.T) {
 	_, n := simulated(t, "c500-8")
-	s := plugin.Status{InUse: []string{"a-vf1", "a-vf2", "b", "gone"}, Outside: []outside.Use{{GPU: n.GPUs[5].BDF}, {GPU: gpu.BDF{Bus: 0xff}}}}
+	s := plugin.Status{InUse: []string{"a-vf1", "a-vf2", "b", "gone"}, Outside: []foreignuse.Use{{GPU: n.GPUs[5].BDF}, {GPU: gpu.BDF{Bus: 0xff}}}}
 	s.Node = n
 	s.Devices = []inventory.Device{{ID: "a-vf0", GPU: 1}, {ID: "a-vf1", GPU: 1}, {ID: "a-vf2", GPU: 1}, {ID: "b", GPU: 2}, {ID: "c", GPU: 3}, {ID: "gone", GPU: -1}}
 	f := factsOf(s)

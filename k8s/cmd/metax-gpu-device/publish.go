@@ -4,9 +4,9 @@ import (
 	"slices"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
-	"github.com/metax-ctk/container-toolkit/k8s/internal/outside"
-	"github.com/metax-ctk/container-toolkit/k8s/internal/plugin"
-	"github.com/metax-ctk/container-toolkit/k8s/internal/publish"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/device/foreignuse"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/device/plugin"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/device/publish"
 )
 
 // factsOf returns what is published of a Status. A GPU with virtual functions is in use if one of
@@ -27,7 +27,7 @@ func factsOf(s plugin.Status) publish.Facts {
 }
 
 // noticesOf returns the Events about GPUs that were withdrawn from pods and given back.
-func noticesOf(changes []outside.Change) (notices []publish.Notice) {
+func noticesOf(changes []foreignuse.Change) (notices []publish.Notice) {
 	for _, c := range changes {
 		n := publish.Notice{Reason: "MetaXGPUReturned", Message: c.Message}
 		if c.Withdrawn {

@@ -19,12 +19,12 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/edits"
 	"github.com/metax-ctk/container-toolkit/internal/holders/podresources"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
-	"github.com/metax-ctk/container-toolkit/k8s/internal/ledger"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/device/allocations"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/device/foreignuse"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/device/plugin"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/device/publish"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/logging"
-	"github.com/metax-ctk/container-toolkit/k8s/internal/outside"
-	"github.com/metax-ctk/container-toolkit/k8s/internal/plugin"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
-	"github.com/metax-ctk/container-toolkit/k8s/internal/publish"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/reader"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/slicefile"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/status"
@@ -85,7 +85,7 @@ func run(ctx context.Context, c *cli.Context, o options, log *slog.Logger) error
 	metrics := plugin.NewMetrics(registry, registered)
 	allocator := &plugin.Allocator{
 		Settings: o.settings, Root: root, Log: log, Metrics: metrics,
-		Store: ledger.Store{Path: filepath.Join(dir, "allocations.json"), Boot: boot},
+		Store: allocations.Store{Path: filepath.Join(dir, "allocations.json"), Boot: boot},
 		Ask:   make(chan struct{}, 1),
 	}
 	if !root.Exists("/dev") {
@@ -135,12 +135,12 @@ func run(ctx context.Context, c *cli.Context, o options, log *slog.Logger) error
 		go publisher.Run(ctx)
 	}
 	koordlet := publish.Koordlet{Dir: c.String("koordlet-dir"), Log: log}
-	var withdrawn []outside.Use
+	var withdrawn []foreignuse.Use
 	agent.Publish = func(s plugin.Status) {
 		facts := factsOf(s)
 		var notices []publish.Notice
 		if allocator.Leases != nil {
-			notices = noticesOf(outside.Changes(s.Node, withdrawn, s.Outside))
+			notices = noticesOf(foreignuse.Changes(s.Node, withdrawn, s.Outside))
 			withdrawn = s.Outside
 		}
 		for _, problem := range s.Invalid {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/metadata"
 
 	"github.com/metax-ctk/container-toolkit/internal/holders/podresources"
-	"github.com/metax-ctk/container-toolkit/k8s/internal/cleanup"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/label/cleanup"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/slicefile"
 )

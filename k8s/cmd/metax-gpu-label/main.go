@@ -19,13 +19,13 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/label"
-	"github.com/metax-ctk/container-toolkit/k8s/internal/labeler"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/label/labeler"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/label/validate"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/logging"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/program"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/status"
-	"github.com/metax-ctk/container-toolkit/k8s/internal/validate"
 )
 
 // buildVersion is set by the linker.

@@ -10,7 +10,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/holders/podresources"
 	"github.com/metax-ctk/container-toolkit/internal/holders/procfs"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
-	"github.com/metax-ctk/container-toolkit/k8s/internal/driver"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/agent/driver"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/logging"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/program"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"

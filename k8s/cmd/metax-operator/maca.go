@@ -6,9 +6,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
-	"github.com/metax-ctk/container-toolkit/k8s/internal/cdispec"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/agent/mxmaca"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/device/cdispec"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/logging"
-	"github.com/metax-ctk/container-toolkit/k8s/internal/mxmaca"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/program"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/report"

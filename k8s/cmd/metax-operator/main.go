@@ -14,10 +14,10 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/metax-ctk/container-toolkit/k8s/charts"
-	"github.com/metax-ctk/container-toolkit/k8s/internal/cleanup"
-	"github.com/metax-ctk/container-toolkit/k8s/internal/controller"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/label/cleanup"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/logging"
-	"github.com/metax-ctk/container-toolkit/k8s/internal/operator"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/operator/controller"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/operator/plan"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/program"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
@@ -88,7 +88,7 @@ func control(c *cli.Context) error {
 			return err
 		}
 	}
-	manifests, err := operator.NewManifests(charts.Extensions, charts.Operator, values, c.String("release"), c.String("namespace"))
+	manifests, err := plan.NewManifests(charts.Extensions, charts.Operator, values, c.String("release"), c.String("namespace"))
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/child"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
-	"github.com/metax-ctk/container-toolkit/k8s/internal/engines"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/agent/enginesetup"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/logging"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
@@ -41,7 +41,7 @@ func setEnginesUp(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	e := engines.Engines{Root: host, Run: child.Below(host.Dir()), Programs: c.String("programs"), Default: c.Bool("set-as-default"), Log: log}
+	e := enginesetup.Engines{Root: host, Run: child.Below(host.Dir()), Programs: c.String("programs"), Default: c.Bool("set-as-default"), Log: log}
 	for {
 		var r report.Report
 		if c.Bool("remove") {
@@ -52,11 +52,11 @@ func setEnginesUp(c *cli.Context) error {
 		if err := publish(c, r, log); err != nil {
 			return err
 		}
-		if c.Bool("once") && r.Reason == engines.RestartFailed {
+		if c.Bool("once") && r.Reason == enginesetup.RestartFailed {
 			<-c.Context.Done() // the pod is not ready, so no other node has its turn
 		}
 		if c.Bool("once") {
-			if c.Bool("remove") && !r.Ready && r.Reason != engines.InUse {
+			if c.Bool("remove") && !r.Ready && r.Reason != enginesetup.InUse {
 				return fmt.Errorf("take back what was set up: %s", r.Message)
 			}
 			return nil

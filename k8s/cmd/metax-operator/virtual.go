@@ -12,11 +12,11 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/holders/podresources"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/node"
-	"github.com/metax-ctk/container-toolkit/k8s/internal/cdispec"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/agent/virtual"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/device/cdispec"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/logging"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
-	"github.com/metax-ctk/container-toolkit/k8s/internal/virtual"
 )
 
 // virtualFlags are those of the agents that change the PCI functions of GPUs.

@@ -10,7 +10,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/health"
 	"github.com/metax-ctk/container-toolkit/internal/holders/podresources"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
-	"github.com/metax-ctk/container-toolkit/k8s/internal/export"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/exporter/metrics"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/reader"
 )
@@ -56,7 +56,7 @@ type Exporter struct {
 	state  health.State
 
 	taking sync.Mutex // of what Take writes
-	taken  export.Snapshot
+	taken  metrics.Snapshot
 	at     time.Time
 	failed map[string]string // source → why it failed, as it was logged
 }
@@ -84,7 +84,7 @@ func (e *Exporter) See(r reader.Report) {
 }
 
 // Take returns the state of the node now.
-func (e *Exporter) Take() export.Snapshot {
+func (e *Exporter) Take() metrics.Snapshot {
 	e.taking.Lock()
 	defer e.taking.Unlock()
 	if e.now().Sub(e.at).Abs() < leastAge {
@@ -97,7 +97,7 @@ func (e *Exporter) Take() export.Snapshot {
 	return e.taken
 }
 
-func (e *Exporter) take(ctx context.Context) export.Snapshot {
+func (e *Exporter) take(ctx context.Context) metrics.Snapshot {
 	var asked sync.WaitGroup
 	var readings reader.Readings
 	var pods []podresources.Container
@@ -117,25 +117,25 @@ func (e *Exporter) take(ctx context.Context) export.Snapshot {
 	asked.Wait()
 
 	e.mu.Lock()
-	s := export.Snapshot{Node: e.report.Node, Health: e.state, LookAt: e.report.At, Sources: map[string]bool{export.FromReader: e.silent.IsZero()}}
+	s := metrics.Snapshot{Node: e.report.Node, Health: e.state, LookAt: e.report.At, Sources: map[string]bool{metrics.FromReader: e.silent.IsZero()}}
 	silent := e.silent
 	e.mu.Unlock()
-	s.Users = export.UsersOf(s.Node, pods, slices, leases)
+	s.Users = metrics.UsersOf(s.Node, pods, slices, leases)
 	if !silent.IsZero() && e.now().Sub(silent) > MaxAge {
 		s.Node = gpu.Node{} // of the GPUs, only that their health is unknown is still true
 	}
-	s.Sources[export.FromReadings] = e.answered(export.FromReadings, readingsErr)
+	s.Sources[metrics.FromReadings] = e.answered(metrics.FromReadings, readingsErr)
 	if e.now().Sub(readings.At) <= MaxAge {
 		s.Readings = readingsOf(readings)
 	}
 	if e.sources.Pods != nil {
-		s.Sources[export.FromKubelet] = e.answered(export.FromKubelet, podsErr)
+		s.Sources[metrics.FromKubelet] = e.answered(metrics.FromKubelet, podsErr)
 	}
 	if e.sources.Slices != nil {
-		s.Sources[export.FromSlices] = e.answered(export.FromSlices, slicesErr)
+		s.Sources[metrics.FromSlices] = e.answered(metrics.FromSlices, slicesErr)
 	}
 	if e.sources.Leases != nil {
-		s.Sources[export.FromLeases] = e.answered(export.FromLeases, leasesErr)
+		s.Sources[metrics.FromLeases] = e.answered(metrics.FromLeases, leasesErr)
 	}
 	return s
 }

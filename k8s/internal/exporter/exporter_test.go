@@ -18,7 +18,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/holders/podresources"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
-	"github.com/metax-ctk/container-toolkit/k8s/internal/export"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/exporter/metrics"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/reader"
 )
 
@@ -78,7 +78,7 @@ func (w *world) silence(e *Exporter) {
 	e.See(reader.Report{Token: e.report.Token, At: e.report.At, Node: e.report.Node, Look: health.Look{Failed: "the reader does not answer"}})
 }
 
-func conditions(s export.Snapshot) (words []string) {
+func conditions(s metrics.Snapshot) (words []string) {
 	for _, c := range s.Health.GPUs {
 		words = append(words, c.Health)
 	}
@@ -89,7 +89,7 @@ func TestTake(t *testing.T) {
 	w, e := newWorld(t)
 	w.see(e, "a")
 	s := e.Take()
-	all := map[string]bool{export.FromReader: true, export.FromReadings: true, export.FromKubelet: true, export.FromLeases: true}
+	all := map[string]bool{metrics.FromReader: true, metrics.FromReadings: true, metrics.FromKubelet: true, metrics.FromLeases: true}
 	if diff := cmp.Diff(all, s.Sources); diff != "" || len(s.Readings) != 4 || s.Readings[0].PowerW == nil || len(s.Users) != 2 || len(s.Node.GPUs) != 4 {
 		t.Errorf("%+v %s", s, diff)
 	}
@@ -108,13 +108,13 @@ func TestTake(t *testing.T) {
 func TestNothingFreezes(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*world)
-		check  func(export.Snapshot) bool
+		check  func(metrics.Snapshot) bool
 	}{
-		"old readings":    {func(w *world) { w.readingsAt = w.now.Add(-MaxAge - 1) }, func(s export.Snapshot) bool { return len(s.Readings) == 0 && s.Sources[export.FromReadings] }},
-		"no readings":     {func(w *world) { w.readingsErr = errors.New("no answer") }, func(s export.Snapshot) bool { return len(s.Readings) == 0 && !s.Sources[export.FromReadings] }},
-		"no kubelet":      {func(w *world) { w.podsErr = errors.New("no answer") }, func(s export.Snapshot) bool { return len(s.Users) == 1 && !s.Sources[export.FromKubelet] }},
-		"no ledger":       {func(w *world) { w.leaseErr = errors.New("no answer") }, func(s export.Snapshot) bool { return len(s.Users) == 1 && !s.Sources[export.FromLeases] }},
-		"neither of them": {func(w *world) { w.podsErr = errors.New("x"); w.leaseErr = w.podsErr }, func(s export.Snapshot) bool { return len(s.Users) == 0 }},
+		"old readings":    {func(w *world) { w.readingsAt = w.now.Add(-MaxAge - 1) }, func(s metrics.Snapshot) bool { return len(s.Readings) == 0 && s.Sources[metrics.FromReadings] }},
+		"no readings":     {func(w *world) { w.readingsErr = errors.New("no answer") }, func(s metrics.Snapshot) bool { return len(s.Readings) == 0 && !s.Sources[metrics.FromReadings] }},
+		"no kubelet":      {func(w *world) { w.podsErr = errors.New("no answer") }, func(s metrics.Snapshot) bool { return len(s.Users) == 1 && !s.Sources[metrics.FromKubelet] }},
+		"no ledger":       {func(w *world) { w.leaseErr = errors.New("no answer") }, func(s metrics.Snapshot) bool { return len(s.Users) == 1 && !s.Sources[metrics.FromLeases] }},
+		"neither of them": {func(w *world) { w.podsErr = errors.New("x"); w.leaseErr = w.podsErr }, func(s metrics.Snapshot) bool { return len(s.Users) == 0 }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, e := newWorld(t)
@@ -139,7 +139,7 @@ func TestNothingFreezes(t *testing.T) {
 // nothing else is said of them after some time.
 func TestSilentReader(t *testing.T) {
 	w, e := newWorld(t)
-	if s := e.Take(); s.Sources[export.FromReader] || len(s.Health.GPUs) != 0 {
+	if s := e.Take(); s.Sources[metrics.FromReader] || len(s.Health.GPUs) != 0 {
 		t.Errorf("before the first report: %+v", s)
 	}
 	w.see(e, "a")
@@ -149,7 +149,7 @@ func TestSilentReader(t *testing.T) {
 		w.silence(e)
 	}
 	s := e.Take()
-	if diff := cmp.Diff([]string{health.Unknown}, conditions(s)); diff != "" || s.Sources[export.FromReader] || len(s.Node.GPUs) != 4 || !s.LookAt.Equal(seen) {
+	if diff := cmp.Diff([]string{health.Unknown}, conditions(s)); diff != "" || s.Sources[metrics.FromReader] || len(s.Node.GPUs) != 4 || !s.LookAt.Equal(seen) {
 		t.Errorf("%+v %s", s, diff)
 	}
 	w.now = w.now.Add(MaxAge)
@@ -158,7 +158,7 @@ func TestSilentReader(t *testing.T) {
 	}
 	w.see(e, "b")
 	w.now = w.now.Add(leastAge)
-	if s := e.Take(); len(s.Node.GPUs) != 4 || !s.Sources[export.FromReader] {
+	if s := e.Take(); len(s.Node.GPUs) != 4 || !s.Sources[metrics.FromReader] {
 		t.Errorf("%+v", s)
 	}
 }

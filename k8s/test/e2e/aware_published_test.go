@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/metax-ctk/container-toolkit/k8s/internal/aware/awaretest"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/scheduler/nodescore/nodescoretest"
 	"github.com/metax-ctk/container-toolkit/k8s/test/cluster"
 )
 
@@ -64,7 +64,7 @@ const none = -1
 func TestAwarePublished(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "c500-8")
-	var nodes []awaretest.Node
+	var nodes []nodescoretest.Node
 	group := map[int]string{} // of a node
 	for row, r := range publishedRows {
 		for i, is := range r.nodes {
@@ -121,13 +121,13 @@ func TestAwarePublished(t *testing.T) {
 }
 
 // publishedNode is a node of two domains of four, each in a NUMA node, with the used GPUs of a published row.
-func publishedNode(t *testing.T, name, used string) awaretest.Node {
+func publishedNode(t *testing.T, name, used string) nodescoretest.Node {
 	t.Helper()
-	node, err := awaretest.Simulated("c500-8-sys")
+	node, err := nodescoretest.Simulated("c500-8-sys")
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := awaretest.Node{Name: name, GPUs: node}
+	n := nodescoretest.Node{Name: name, GPUs: node}
 	for g := range node.GPUs {
 		if strings.HasPrefix(used, "{") || used[len(used)-1-g] == '0' {
 			n.Free = append(n.Free, g)

@@ -19,7 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
-	"github.com/metax-ctk/container-toolkit/k8s/internal/aware/awaretest"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/scheduler/nodescore/nodescoretest"
 	"github.com/metax-ctk/container-toolkit/k8s/test/cluster"
 )
 
@@ -74,7 +74,7 @@ func parallel(n int, do func(i int) error) error {
 
 // createNodes creates nodes without kubelets, each with the label group, and on each a pod with the GPUs
 // that are in use.
-func (n *node) createNodes(ctx context.Context, nodes []awaretest.Node, group func(i int) string) error {
+func (n *node) createNodes(ctx context.Context, nodes []nodescoretest.Node, group func(i int) string) error {
 	return parallel(len(nodes), func(i int) error {
 		is := nodes[i]
 		annotations, err := is.Annotations()
@@ -120,7 +120,7 @@ func gpuPod(name string, gpus int, group string) *corev1.Pod {
 
 // onBare lists where the pods of the cluster are, and fails if a node has more GPUs requested than it can
 // give.
-func (n *node) onBare(t *testing.T, nodes []awaretest.Node) map[string]string {
+func (n *node) onBare(t *testing.T, nodes []nodescoretest.Node) map[string]string {
 	t.Helper()
 	list, err := n.pods().List(within(t), metav1.ListOptions{})
 	if err != nil {
@@ -178,7 +178,7 @@ func TestAwareBest(t *testing.T) {
 	r := rand.New(rand.NewPCG(20, 2))
 	const perCluster = 4
 	clusters := size(40, 500)
-	nodes := awaretest.Random(r, clusters*perCluster)
+	nodes := nodescoretest.Random(r, clusters*perCluster)
 	group := func(i int) string { return fmt.Sprint("g", i/perCluster) }
 	if err := n.createNodes(t.Context(), nodes, group); err != nil {
 		t.Fatal(err)
@@ -198,7 +198,7 @@ func TestAwareBest(t *testing.T) {
 		pod := gpuPod(fmt.Sprint("job-", i), gpus, group(i*perCluster))
 		pod.Annotations = map[string]string{"metax-ctk.io/policy": policy.String()}
 		pods = append(pods, pod)
-		want[pod.Name] = awaretest.Best(own, gpus, policy)
+		want[pod.Name] = nodescoretest.Best(own, gpus, policy)
 	}
 	if err := parallel(len(pods), func(i int) error {
 		_, err := n.pods().Create(t.Context(), pods[i], metav1.CreateOptions{})
@@ -242,7 +242,7 @@ func TestAwareBest(t *testing.T) {
 func TestAwareStorm(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "c500-8")
-	nodes := awaretest.Random(rand.New(rand.NewPCG(20, 3)), size(60, 1000))
+	nodes := nodescoretest.Random(rand.New(rand.NewPCG(20, 3)), size(60, 1000))
 	if err := n.createNodes(t.Context(), nodes, func(int) string { return "storm" }); err != nil {
 		t.Fatal(err)
 	}
@@ -391,13 +391,13 @@ func TestAwareChart(t *testing.T) {
 // createNodesOf creates nodes of the group made, like the cluster's own, with these GPUs free.
 func (n *node) createNodesOf(t *testing.T, free map[string][]int) {
 	t.Helper()
-	var nodes []awaretest.Node
+	var nodes []nodescoretest.Node
 	for name, list := range free {
-		node, err := awaretest.Simulated("c500-8")
+		node, err := nodescoretest.Simulated("c500-8")
 		if err != nil {
 			t.Fatal(err)
 		}
-		nodes = append(nodes, awaretest.Node{Name: name, GPUs: node, Free: list})
+		nodes = append(nodes, nodescoretest.Node{Name: name, GPUs: node, Free: list})
 	}
 	if err := n.createNodes(within(t), nodes, func(int) string { return "made" }); err != nil {
 		t.Fatal(err)

@@ -18,8 +18,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
 	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
-	"github.com/metax-ctk/container-toolkit/k8s/internal/aware/awaretest"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/scheduler/nodescore/nodescoretest"
 	"github.com/metax-ctk/container-toolkit/k8s/test/cluster"
 	"github.com/metax-ctk/container-toolkit/test/placement"
 )
@@ -105,21 +105,21 @@ type day struct {
 	policy    key.Policy
 	log       *os.File // of HAMi's scheduler, or nil
 	another   bool     // node without GPUs is there
-	bare      []awaretest.Node
+	bare      []nodescoretest.Node
 	picker    *alloc.Picker
 }
 
 // furnish creates the nodes, all of one kind and idle.
 func (d *day) furnish(t *testing.T) {
 	t.Helper()
-	simulated, err := awaretest.Simulated("c500-8")
+	simulated, err := nodescoretest.Simulated("c500-8")
 	if err != nil {
 		t.Fatal(err)
 	}
 	graph, _ := topology.New(simulated)
 	d.picker = alloc.New(graph)
 	for i := range dayNodes {
-		d.bare = append(d.bare, awaretest.Node{Name: fmt.Sprintf("day-%03d", i), GPUs: simulated, Free: []int{0, 1, 2, 3, 4, 5, 6, 7}})
+		d.bare = append(d.bare, nodescoretest.Node{Name: fmt.Sprintf("day-%03d", i), GPUs: simulated, Free: []int{0, 1, 2, 3, 4, 5, 6, 7}})
 	}
 	if err := d.createNodes(within(t), d.bare, func(int) string { return "day" }); err != nil {
 		t.Fatal(err)
@@ -172,7 +172,7 @@ func (d *day) give(t *testing.T, i int, j placement.Job, place *placement.Place)
 		}
 		return
 	}
-	at := slices.IndexFunc(d.bare, func(n awaretest.Node) bool { return n.Name == name })
+	at := slices.IndexFunc(d.bare, func(n nodescoretest.Node) bool { return n.Name == name })
 	is := &d.bare[at]
 	answer, err := d.picker.Pick(alloc.Request{N: j.GPUs, Free: is.Free, Policy: d.policy, Sizes: alloc.Off})
 	if err != nil {
@@ -193,7 +193,7 @@ func (d *day) chosen(t *testing.T, pod *corev1.Pod) string {
 	t.Helper()
 	d.create(t, pod)
 	q := pod.Spec.Containers[0].Resources.Limits[gpuResource]
-	hasRoom := slices.ContainsFunc(d.bare, func(n awaretest.Node) bool { return len(n.Free) >= int(q.Value()) })
+	hasRoom := slices.ContainsFunc(d.bare, func(n nodescoretest.Node) bool { return len(n.Free) >= int(q.Value()) })
 	said := ""
 	for ctx := within(t); ctx.Err() == nil; time.Sleep(5 * time.Millisecond) {
 		now, err := d.pods().Get(ctx, pod.Name, metav1.GetOptions{})
@@ -220,7 +220,7 @@ func (d *day) release(t *testing.T, i int, place placement.Place) {
 }
 
 // publish writes the annotations of a node, as the plugin does.
-func (d *day) publish(t *testing.T, is *awaretest.Node) {
+func (d *day) publish(t *testing.T, is *nodescoretest.Node) {
 	t.Helper()
 	is.Generation++
 	annotations, err := is.Annotations()

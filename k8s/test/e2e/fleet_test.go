@@ -24,8 +24,8 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/metax-ctk/container-toolkit/k8s/charts"
-	"github.com/metax-ctk/container-toolkit/k8s/internal/controller"
-	"github.com/metax-ctk/container-toolkit/k8s/internal/operator"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/operator/controller"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/operator/plan"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
@@ -246,7 +246,7 @@ func (m *mortal) renamed(r *http.Request) (*http.Response, error) {
 // run starts a controller that dies after some writes, 0 for never, and counts its writes. It returns how to end it.
 func (f *fleet) run(t *testing.T, writes *atomic.Int32, dies int32) (ended <-chan struct{}, end func()) {
 	t.Helper()
-	manifests, err := operator.NewManifests(charts.Extensions, charts.Operator, nil, "fleet", namespace)
+	manifests, err := plan.NewManifests(charts.Extensions, charts.Operator, nil, "fleet", namespace)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/metax-ctk/container-toolkit/k8s/internal/aware/awaretest"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/scheduler/nodescore/nodescoretest"
 	"github.com/metax-ctk/container-toolkit/k8s/test/cluster"
 	"github.com/metax-ctk/container-toolkit/test/placement"
 )
@@ -51,7 +51,7 @@ func TestScale(t *testing.T) {
 	}
 	r := rand.New(rand.NewPCG(20, 4))
 	steps := []int{100, 300, 1000, 5000}
-	nodes := awaretest.Random(r, steps[len(steps)-1])
+	nodes := nodescoretest.Random(r, steps[len(steps)-1])
 	for i, count := range steps {
 		from := 0
 		if i > 0 {

@@ -17,7 +17,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/health"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
-	"github.com/metax-ctk/container-toolkit/k8s/internal/publish"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/device/publish"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden file")

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
-	"github.com/metax-ctk/container-toolkit/k8s/internal/allocate"
-	"github.com/metax-ctk/container-toolkit/k8s/internal/ledger"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/device/allocate"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/device/allocations"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 	"github.com/metax-ctk/container-toolkit/test/alloctest"
 )
@@ -89,7 +89,7 @@ func pick(t *testing.T, node gpu.Node, free []int, n int) ([]int, error) {
 	if len(taken) > 0 {
 		busy := newPod("busy", fmt.Sprint(len(taken)))
 		d.allocator.SetRequests([]allocate.Request{{
-			Wanted: ledger.Wanted{Container: ledger.Container{UID: string(busy.UID), Namespace: "default", Pod: "busy", Name: "c0"}, Count: len(taken)},
+			Wanted: allocations.Wanted{Container: allocations.Container{UID: string(busy.UID), Namespace: "default", Pod: "busy", Name: "c0"}, Count: len(taken)},
 			Choice: protocol.PodChoice{GPUs: taken},
 		}})
 		if err := k.admit(busy); err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/holders/podresources"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
-	"github.com/metax-ctk/container-toolkit/k8s/internal/ledger"
-	"github.com/metax-ctk/container-toolkit/k8s/internal/plugin"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/device/allocations"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/device/plugin"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
@@ -99,7 +99,7 @@ func runChild(text string) error {
 		return err
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	a := &plugin.Allocator{Root: root, Log: log, Store: ledger.Store{Path: c.Record, Boot: "boot"}, Ask: make(chan struct{}, 1)}
+	a := &plugin.Allocator{Root: root, Log: log, Store: allocations.Store{Path: c.Record, Boot: "boot"}, Ask: make(chan struct{}, 1)}
 	a.Load()
 	a.SetCDI(true)
 	kubelet := podresources.New(c.PodResources)

@@ -11,7 +11,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/lease/ledger"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
-	"github.com/metax-ctk/container-toolkit/k8s/internal/plugin"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/device/plugin"
 )
 
 // TestMixed has the kubelet on a node that shares its GPUs with docker: leased GPUs leave Allocatable and no

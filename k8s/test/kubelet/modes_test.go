@@ -3,7 +3,7 @@ package kubelet
 import (
 	"testing"
 
-	"github.com/metax-ctk/container-toolkit/k8s/internal/ledger"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/device/allocations"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
@@ -58,6 +58,6 @@ func TestModeChange(t *testing.T) {
 
 // end ends all allocations that the plugin knows, as when their pods are gone for long.
 func (d *device) end() {
-	d.allocator.Store.Save(ledger.State{})
+	d.allocator.Store.Save(allocations.State{})
 	d.allocator.Load()
 }

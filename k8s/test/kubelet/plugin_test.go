@@ -12,9 +12,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/holders/podresources"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
-	"github.com/metax-ctk/container-toolkit/k8s/internal/inventory"
-	"github.com/metax-ctk/container-toolkit/k8s/internal/ledger"
-	"github.com/metax-ctk/container-toolkit/k8s/internal/plugin"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/device/allocations"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/device/inventory"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/device/plugin"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
@@ -41,7 +41,7 @@ func startPlugin(t testing.TB, k *kubelet, node gpu.Node, root string) *device {
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	a := &plugin.Allocator{
 		Settings: plugin.Settings{PodPolicies: true}, Root: host, Log: log,
-		Store: ledger.Store{Path: filepath.Join(t.TempDir(), "allocations.json"), Boot: "boot"},
+		Store: allocations.Store{Path: filepath.Join(t.TempDir(), "allocations.json"), Boot: "boot"},
 	}
 	a.Load()
 	a.SetCDI(true)

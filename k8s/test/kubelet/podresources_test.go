@@ -13,8 +13,8 @@ import (
 	"k8s.io/kubernetes/pkg/kubelet/apis/podresources"
 	"k8s.io/kubernetes/pkg/kubelet/cm/devicemanager"
 
-	"github.com/metax-ctk/container-toolkit/k8s/internal/ledger"
-	"github.com/metax-ctk/container-toolkit/k8s/internal/plugin"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/device/allocations"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/device/plugin"
 
 	client "github.com/metax-ctk/container-toolkit/internal/holders/podresources"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
@@ -105,7 +105,7 @@ func TestPodResources(t *testing.T) {
 	if len(got) != 1 || got[0].Pod != "pod" || got[0].Name != "c1" || len(got[0].Devices[protocol.Resource]) != 2 {
 		t.Fatalf("the kubelet lists %v", got)
 	}
-	d.allocator.SetListed([]ledger.Listed{{Container: ledger.Container{Namespace: "default", Pod: "pod", Name: "c1"}, IDs: got[0].Devices[protocol.Resource]}})
+	d.allocator.SetListed([]allocations.Listed{{Container: allocations.Container{Namespace: "default", Pod: "pod", Name: "c1"}, IDs: got[0].Devices[protocol.Resource]}})
 	if diff := cmp.Diff(k.devices(pod, "c0"), d.inUse()); diff != "" {
 		t.Errorf("what the init container has is in use too: %s", diff)
 	}

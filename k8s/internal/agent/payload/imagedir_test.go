@@ -1,0 +1,42 @@
+package payload
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestReadDir reads an empty directory, and no more than the limit of one with more entries.
+func TestReadDir(t *testing.T) {
+	dir := t.TempDir()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	for n := range 4 {
+		entries, err := ReadDir(root, ".", 3)
+		if err != nil || len(entries) != min(n, 3) {
+			t.Errorf("%d entries: got %d, %v", n, len(entries), err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprint(n)), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if entries, err := ReadDir(root, ".", 3); err != nil || len(entries) != 3 {
+		t.Errorf("got %d entries, %v; want 3", len(entries), err)
+	}
+	if _, err := ReadDir(root, "none", 3); err == nil {
+		t.Error("a directory that does not exist is read")
+	}
+	if err := unix.Mkfifo(filepath.Join(dir, "fifo"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadDir(root, "fifo", 3); !errors.Is(err, unix.ENOTDIR) {
+		t.Errorf("a FIFO: %v", err)
+	}
+}

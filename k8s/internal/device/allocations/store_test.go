@@ -1,0 +1,77 @@
+package allocations
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestStore(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "k8s", "allocations.json")
+	store := Store{path, "boot-1"}
+	if s, err := store.Load(); err != nil || len(s.Entries) != 0 {
+		t.Fatalf("without a file: %v, %v", s, err)
+	}
+	want := entries("? a b", "p/main c")
+	if err := store.Save(want); err != nil {
+		t.Fatal(err)
+	}
+	got, err := store.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if s, err := (Store{path, "boot-2"}).Load(); !errors.Is(err, ErrForeign) || len(s.Entries) != 0 {
+		t.Errorf("another boot: %v, %v", s, err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, damaged := range map[string][]byte{
+		"cut":             text[:len(text)/2],
+		"a device less":   bytes.Replace(text, []byte(`"a",`), nil, 1),
+		"another boot id": bytes.Replace(text, []byte("boot-1"), []byte("boot-2"), 1),
+		"empty":           {},
+		"a newer version": bytes.Replace(text, []byte("/v1"), []byte("/v2"), 1),
+	} {
+		if err := os.WriteFile(path, damaged, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if s, err := (Store{path, "boot-2"}).Load(); !errors.Is(err, ErrDamaged) || len(s.Entries) != 0 {
+			t.Errorf("%s: %v, %v", name, s, err)
+		}
+		if err := store.Save(want); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// FuzzDecode reads any bytes without a panic; what it accepts it writes again.
+func FuzzDecode(f *testing.F) {
+	good, err := encode(entries("? a b", "p/main c"), "boot")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(good)
+	f.Add([]byte(`{"apiVersion":"metax-ctk/allocations/v1","state":null}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s, err := decode(data, "boot")
+		if err != nil {
+			return
+		}
+		again, err := encode(s, "boot")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if same, err := decode(again, "boot"); err != nil || !cmp.Equal(s, same) {
+			t.Errorf("%v became %v, %v", s, same, err)
+		}
+	})
+}

@@ -1,0 +1,201 @@
+package metrics
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/prometheus/common/expfmt"
+
+	"github.com/metax-ctk/container-toolkit/internal/discover/mxsmi"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/health"
+	"github.com/metax-ctk/container-toolkit/internal/holders/podresources"
+	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/internal/usage"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// snapshot is the one of a simulated node that was looked at once.
+func snapshot(t testing.TB, name string) Snapshot {
+	t.Helper()
+	n, err := sim.Node(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	state, _ := health.State{}.Next(health.FromNode(n), health.DefaultRules)
+	return Snapshot{
+		Node: n, Health: state, LookAt: time.Unix(1_700_000_000, 500_000_000), Readings: sim.Readings(n, 0),
+		Sources: map[string]bool{FromReader: true, FromKubelet: true, FromLeases: true},
+	}
+}
+
+// text is what Prometheus gets.
+func text(t testing.TB, s Snapshot) string {
+	t.Helper()
+	r := prometheus.NewPedanticRegistry()
+	r.MustRegister(Collector{func() Snapshot { return s }})
+	families, err := r.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	for _, f := range families {
+		if _, err := expfmt.MetricFamilyToText(&b, f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b.String()
+}
+
+// The states of which there is a golden file each.
+func snapshots(t testing.TB) map[string]Snapshot {
+	inUse := snapshot(t, "c500-4-degraded")
+	uuid := func(i int) string { return string(inUse.Node.GPUs[i].UUID) }
+	inUse.Users = UsersOf(inUse.Node, []podresources.Container{
+		{Namespace: "team-a", Pod: "train-0", Name: "main", Devices: map[string][]string{"metax-tech.com/gpu": {uuid(0), uuid(1)}}},
+		{Namespace: "team-b", Pod: "vf", Name: "main", Devices: map[string][]string{"metax-tech.com/gpu": {uuid(2) + "-vf0", uuid(2) + "-vf1"}}},
+		{Namespace: "team-c", Pod: "vf", Name: "main", Devices: map[string][]string{"metax-tech.com/gpu": {uuid(2) + "-vf2"}, "example.com/nic": {"eth0"}}},
+	}, nil, []usage.Lease{{ID: "0123456789ab", GPUs: []gpu.BDF{inUse.Node.GPUs[3].BDF}}})
+
+	// A GPU is unhealthy, another is gone, and then the reader does not answer.
+	broken := snapshot(t, "c500-4-degraded")
+	look := health.FromNode(broken.Node)
+	look.Readings[1].Problems = []health.Problem{{Code: "vendor-7", Text: "it is hot"}}
+	look.Readings = look.Readings[:3]
+	look.Failed = "mx-smi does not answer"
+	broken.Node.GPUs = broken.Node.GPUs[:3]
+	broken.Node.Links = nil
+	broken.Node.Warnings = []string{mxsmi.LinksUnknown}
+	broken.Readings = nil
+	broken.Sources[FromReader] = false
+	broken.Health, _ = broken.Health.Next(look, health.DefaultRules)
+	look.Failed = ""
+	broken.Health, _ = broken.Health.Next(look, health.DefaultRules)
+
+	return map[string]Snapshot{
+		"in-use": inUse, "broken": broken,
+		"silent": {Sources: map[string]bool{FromReader: false, FromKubelet: false, FromLeases: false}},
+	}
+}
+
+func TestGolden(t *testing.T) {
+	for name, s := range snapshots(t) {
+		t.Run(name, func(t *testing.T) {
+			got := text(t, s)
+			file := filepath.Join("testdata", name+".txt")
+			if *update {
+				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestLint: names, units and helps are those of Prometheus's conventions, and the golden files
+// have every family.
+func TestLint(t *testing.T) {
+	all := ""
+	for _, s := range snapshots(t) {
+		problems, err := testutil.CollectAndLint(Collector{func() Snapshot { return s }})
+		if err != nil || len(problems) > 0 {
+			t.Errorf("%v, %v", problems, err)
+		}
+		all += text(t, s)
+	}
+	for _, f := range Families() {
+		kind := "gauge"
+		if strings.HasSuffix(f.Name, "_total") {
+			kind = "counter"
+		}
+		if !strings.Contains(all, "# TYPE "+f.Name+" "+kind+"\n") {
+			t.Errorf("no state has %s", f.Name)
+		}
+	}
+}
+
+// TestBounded: however many users there are, a GPU has the same number of series.
+func TestBounded(t *testing.T) {
+	count := func(s Snapshot) int { return strings.Count(text(t, s), "\nmetax_") }
+	s := snapshot(t, "superpod-64")
+	alone := count(s)
+	var containers []podresources.Container
+	for i := range 10_000 {
+		id := string(s.Node.GPUs[i%64].UUID) + "::" + string(rune('a'+i%26))
+		containers = append(containers, podresources.Container{
+			Namespace: "x\xff", Pod: strings.Repeat("p", i%253), Name: "c", Devices: map[string][]string{"metax-tech.com/gpu": {id}},
+		})
+	}
+	s.Users = UsersOf(s.Node, containers, nil, nil)
+	if got := count(s); got != alone {
+		t.Errorf("%d series with users, %d without", got, alone)
+	}
+}
+
+func TestUsersOf(t *testing.T) {
+	n := gpu.NewNode("")
+	n.GPUs = []gpu.GPU{
+		{UUID: "GPU-a", BDF: gpu.BDF{Bus: 1}, Slices: []gpu.Slice{{UUID: "SGPU-1"}, {UUID: "SGPU-2"}}},
+		{UUID: "GPU-ab", BDF: gpu.BDF{Bus: 2}, Slices: []gpu.Slice{{UUID: "SGPU-3"}}},
+		{BDF: gpu.BDF{Bus: 3}},
+	}
+	parts := map[string]protocol.SliceFile{"SGPU-1": {ID: "GPU-a-sgpu9"}, "SGPU-3": {ID: "GPU-a-sgpu9"}, "SGPU-4": {ID: "GPU-a-sgpu1"}, "GPU-ab": {ID: "GPU-a-sgpu2"}}
+	one := func(ids ...string) podresources.Container {
+		return podresources.Container{Namespace: "n", Pod: "p", Name: "c", Devices: map[string][]string{"r": ids}}
+	}
+	for ids, want := range map[string][]uint8{
+		"GPU-a": {1}, "GPU-ab": {2}, "GPU-a GPU-ab": {1, 2}, "GPU-a-vf0": {1}, "GPU-ab::3": {2}, "GPU-abc": nil, "": nil, "GPU": nil, "-vf0": nil,
+		"GPU-a-sgpu9": {1, 2}, "GPU-a-sgpu2": {2}, "GPU-a-sgpu1": nil, "GPU-ab-sgpu0": nil,
+	} {
+		var got []uint8
+		users := UsersOf(n, []podresources.Container{one(strings.Fields(ids)...), one(strings.Fields(ids)...)}, parts, nil)
+		for _, g := range n.GPUs {
+			if of := users[g.BDF]; len(of) == 1 {
+				got = append(got, g.BDF.Bus)
+			} else if len(of) > 1 {
+				t.Errorf("%q: %v has the users %v", ids, g.BDF, of)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%q: %s", ids, diff)
+		}
+	}
+}
+
+// TestUsersKnown: the number of users is not stated if one of the sources did not answer.
+func TestUsersKnown(t *testing.T) {
+	for _, test := range []struct {
+		sources map[string]bool
+		want    int
+	}{
+		{map[string]bool{FromKubelet: true, FromLeases: true}, 1},
+		{map[string]bool{FromKubelet: true}, 1},
+		{map[string]bool{FromLeases: true}, 1},
+		{map[string]bool{FromKubelet: true, FromLeases: false}, 0},
+		{map[string]bool{FromKubelet: false, FromLeases: true}, 0},
+		{map[string]bool{FromReader: true}, 0},
+	} {
+		s := snapshot(t, "c500-1")
+		s.Sources = test.sources
+		if got := strings.Count(text(t, s), "\nmetax_gpu_users{"); got != test.want {
+			t.Errorf("%v: %d series", test.sources, got)
+		}
+	}
+}

@@ -1,0 +1,117 @@
+package view
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metax-ctk/container-toolkit/k8s/internal/objects"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// fixture is the cluster that the tests of package objects make.
+func fixture(t *testing.T) objects.Objects {
+	t.Helper()
+	text, err := os.ReadFile("../../objects/testdata/cluster.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := objects.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// golden compares a text with a file; -update writes it.
+func golden(t *testing.T, name, text string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), text); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", path, diff)
+	}
+}
+
+// document is a view as JSON, behind its text.
+func document(t *testing.T, text string, v any) string {
+	t.Helper()
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text + "\n" + string(data) + "\n"
+}
+
+func TestGolden(t *testing.T) {
+	o := fixture(t)
+	o.Missing = []string{"Events are not shown: you may not list them"}
+	c := NewCluster(o)
+	golden(t, "cluster.txt", document(t, c.Text(), c))
+	l := NewNodeList(o)
+	golden(t, "nodes.txt", document(t, l.Text(), l))
+	p := NewPodList(o, "", "")
+	golden(t, "pods.txt", document(t, p.Text(), p))
+	for _, name := range []string{"node-a", "node-b.example.com", "node-d"} {
+		d := NewNodeDetails(o.OfNode(name))
+		golden(t, name+".txt", document(t, d.Text(), d))
+	}
+}
+
+func TestPodList(t *testing.T) {
+	o := fixture(t)
+	for _, test := range []struct {
+		namespace, name string
+		want            int
+	}{{"", "", 7}, {"team", "", 5}, {"team", "big", 1}, {"default", "big", 0}, {"team", "done", 0}} {
+		if got := len(NewPodList(o, test.namespace, test.name).Items); got != test.want {
+			t.Errorf("%s/%s: %d pods, want %d", test.namespace, test.name, got, test.want)
+		}
+	}
+}
+
+func TestTopology(t *testing.T) {
+	v, err := NewTopology(fixture(t).OfNode("node-b.example.com"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tree, matrix, svg strings.Builder
+	for b, draw := range map[*strings.Builder]func() error{
+		&tree: func() error { return v.Tree(&tree) }, &matrix: func() error { return v.Matrix(&matrix) }, &svg: func() error { return v.SVG(&svg) },
+	} {
+		if err := draw(); err != nil || b.Len() == 0 {
+			t.Errorf("%d bytes, %v", b.Len(), err)
+		}
+	}
+	golden(t, "topology.txt", document(t, tree.String()+"\n"+matrix.String(), v))
+	for _, name := range []string{"node-d", "node-f"} {
+		if _, err := NewTopology(fixture(t).OfNode(name)); !errors.Is(err, ErrUnknownTopology) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestEmpty: no view has null where a list belongs.
+func TestEmpty(t *testing.T) {
+	for name, v := range map[string]any{"cluster": NewCluster(objects.Objects{}), "nodes": NewNodeList(objects.Objects{}), "pods": NewPodList(objects.Objects{}, "", "")} {
+		text, err := json.Marshal(v)
+		if err != nil || strings.Contains(string(text), "null") {
+			t.Errorf("%s: %s, %v", name, text, err)
+		}
+	}
+}

@@ -1,0 +1,193 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/go-logr/logr"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/metax-ctk/container-toolkit/k8s/api/v1alpha1"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/operator/plan"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+)
+
+// Options are those of the controller.
+type Options struct {
+	Namespace string // of the DaemonSets and the Lease
+	Health    string // address of /healthz and /readyz
+	Metrics   string // address of /metrics, "0" for none
+	Manifests plan.Manifests
+	// Upgrades reports whether the controller upgrades drivers, for which it needs more rights. If not, it only puts
+	// nodes back into service that an upgrade took before.
+	Upgrades bool
+	Log      *slog.Logger
+	// Clock is what pauses and limits of time are measured by; nil is the real one. The Lease has the real one always.
+	Clock clock.WithTicker
+}
+
+func (o Options) clock() clock.WithTicker {
+	if o.Clock == nil {
+		return clock.RealClock{}
+	}
+	return o.Clock
+}
+
+// queue makes the queue of a controller, in which what is to be done later waits by the clock.
+func (o Options) queue() controller.Options {
+	several := true // in one process
+	return controller.Options{
+		SkipNameValidation: &several,
+		NewQueue: func(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
+			return workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[reconcile.Request]{Name: name, Clock: o.clock()})
+		},
+	}
+}
+
+// Run runs the controller until the context ends. Of several, one leads; it needs get, create and update on
+// leases of its namespace and create on events for that.
+func Run(ctx context.Context, config *rest.Config, o Options) error {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, appsv1.AddToScheme, corev1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return err
+		}
+	}
+	logger := logr.FromSlogHandler(o.Log.Handler())
+	log.SetLogger(logger)
+	config = rest.CopyConfig(config)
+	config.QPS = -1 // the API server has its own limits; with client-go's, a look at many nodes takes minutes
+	m, err := manager.New(config, manager.Options{
+		Scheme: scheme, Logger: logger,
+		HealthProbeBindAddress: o.Health, Metrics: server.Options{BindAddress: o.Metrics},
+		LeaderElection: true, LeaderElectionID: protocol.Operator, LeaderElectionNamespace: o.Namespace, LeaderElectionReleaseOnCancel: true,
+		Cache: cache.Options{
+			ByObject:         cached(o),
+			DefaultTransform: slim,
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("start the controller: %w", err)
+	}
+	for name, add := range map[string]func(string, healthz.Checker) error{"healthz": m.AddHealthzCheck, "readyz": m.AddReadyzCheck} {
+		if err := add(name, healthz.Ping); err != nil {
+			return err
+		}
+	}
+	only := reconcile.Request{NamespacedName: types.NamespacedName{Name: v1alpha1.Name}}
+	always := func(context.Context, client.Object) []reconcile.Request { return []reconcile.Request{only} }
+	r := &Reconciler{Client: m.GetClient(), Manifests: o.Manifests, Namespace: o.Namespace, Log: o.Log, Now: o.clock().Now, Configs: map[string]client.Reader{}}
+	if r.Upgrader, err = newUpgrader(m, config, o); err == nil {
+		err = r.Upgrader.watch(m, only, o.queue())
+	}
+	if err != nil {
+		return fmt.Errorf("watch the nodes' drivers: %w", err)
+	}
+	all := builder.ControllerManagedBy(m).
+		WithOptions(o.queue()).
+		For(&v1alpha1.ClusterOperator{}).
+		Owns(&appsv1.DaemonSet{}).
+		Owns(&corev1.Pod{}).
+		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(always), builder.WithPredicates(predicate.Or(predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{})))
+	for _, name := range []string{protocol.DriverConfigMap, protocol.VFIOConfigMap} {
+		one, err := configCache(m, config, o.Namespace, name)
+		if err != nil {
+			return err
+		}
+		r.Configs[name] = one
+		all.WatchesRawSource(source.Kind(one, &corev1.ConfigMap{}, handler.TypedEnqueueRequestsFromMapFunc(
+			func(context.Context, *corev1.ConfigMap) []reconcile.Request { return []reconcile.Request{only} })))
+	}
+	if err = all.Complete(r); err != nil {
+		return fmt.Errorf("watch the cluster: %w", err)
+	}
+	return m.Start(ctx)
+}
+
+func newUpgrader(m manager.Manager, config *rest.Config, o Options) (*Upgrader, error) {
+	kube, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	evict := func(ctx context.Context, e *policyv1.Eviction) error {
+		return kube.PolicyV1().Evictions(e.Namespace).Evict(ctx, e)
+	}
+	return &Upgrader{Client: m.GetClient(), Namespace: o.Namespace, Upgrades: o.Upgrades, Log: o.Log, Now: o.clock().Now, Evict: evict}, nil
+}
+
+// configCache is a cache of one ConfigMap, so that list and watch by its name are enough.
+func configCache(m manager.Manager, config *rest.Config, namespace, name string) (cache.Cache, error) {
+	one, err := cache.New(config, cache.Options{
+		HTTPClient: m.GetHTTPClient(), Scheme: m.GetScheme(), Mapper: m.GetRESTMapper(), DefaultTransform: slim,
+		ByObject: map[client.Object]cache.ByObject{&corev1.ConfigMap{}: {Namespaces: map[string]cache.Config{
+			namespace: {FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name)},
+		}}},
+	})
+	if err == nil {
+		err = m.Add(one)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("watch ConfigMap %s: %w", name, err)
+	}
+	return one, nil
+}
+
+// cached is what is followed: of pods, those that look at GPUs, and all if their drivers are upgraded.
+func cached(o Options) map[client.Object]cache.ByObject {
+	objects := map[client.Object]cache.ByObject{&appsv1.DaemonSet{}: {Namespaces: map[string]cache.Config{o.Namespace: {}}}}
+	if !o.Upgrades {
+		looks := labels.SelectorFromSet(labels.Set{"app.kubernetes.io/name": protocol.Look})
+		objects[&corev1.Pod{}] = cache.ByObject{Namespaces: map[string]cache.Config{o.Namespace: {LabelSelector: looks}}}
+	}
+	return objects
+}
+
+// watch makes the manager call the Upgrader, about once in a second at most.
+func (u *Upgrader) watch(m manager.Manager, only reconcile.Request, options controller.Options) error {
+	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+	soon := func(q queue) { q.AddAfter(only, time.Second) }
+	later := handler.Funcs{
+		CreateFunc: func(_ context.Context, _ event.CreateEvent, q queue) { soon(q) },
+		DeleteFunc: func(_ context.Context, _ event.DeleteEvent, q queue) { soon(q) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
+			if differs(e.ObjectOld, e.ObjectNew) {
+				soon(q)
+			}
+		},
+	}
+	all := builder.ControllerManagedBy(m).Named("driver-upgrade").
+		WithOptions(options).
+		Watches(&v1alpha1.ClusterOperator{}, later).
+		Watches(&appsv1.DaemonSet{}, later).
+		Watches(&corev1.Node{}, later)
+	if u.Upgrades {
+		all.Watches(&corev1.Pod{}, later)
+	}
+	return all.Complete(u)
+}

@@ -1,0 +1,80 @@
+package controller
+
+import (
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metax-ctk/container-toolkit/k8s/internal/operator/plan"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+)
+
+// slim leaves out of the memory what is not read: of a node, everything but the labels, the annotations of this project,
+// whether it is cordoned and whether it is ready. A pod that looks at a GPU stays whole.
+func slim(object any) (any, error) {
+	switch o := object.(type) {
+	case *corev1.Node:
+		n := &corev1.Node{ObjectMeta: slimMeta(o.ObjectMeta, protocol.ReportsAnnotation, protocol.UpgradeAnnotation)}
+		n.Labels = o.Labels
+		n.Spec.Unschedulable = o.Spec.Unschedulable
+		for _, c := range o.Status.Conditions {
+			if c.Type == corev1.NodeReady {
+				n.Status.Conditions = []corev1.NodeCondition{{Type: c.Type, Status: c.Status}}
+			}
+		}
+		return n, nil
+	case *corev1.Pod:
+		if o.Labels["app.kubernetes.io/name"] == protocol.Look {
+			o.SetManagedFields(nil)
+			return o, nil
+		}
+		p := &corev1.Pod{ObjectMeta: slimMeta(o.ObjectMeta, plan.RevisionAnnotation, plan.TemplateAnnotation)}
+		if owner := metav1.GetControllerOfNoCopy(o); owner != nil {
+			p.OwnerReferences = []metav1.OwnerReference{{Kind: owner.Kind, Name: owner.Name, Controller: owner.Controller}}
+		}
+		p.Spec.NodeName, p.Status.Phase = o.Spec.NodeName, o.Status.Phase
+		if usesGPU(o) {
+			p.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{protocol.Resource: {}}}}}
+		}
+		return p, nil
+	case client.Object:
+		o.SetManagedFields(nil)
+	}
+	return object, nil
+}
+
+// slimMeta has what identifies an object, and some annotations.
+func slimMeta(m metav1.ObjectMeta, annotations ...string) metav1.ObjectMeta {
+	kept := map[string]string{}
+	for _, name := range annotations {
+		if value, ok := m.Annotations[name]; ok {
+			kept[name] = value
+		}
+	}
+	if len(kept) == 0 {
+		kept = nil
+	}
+	return metav1.ObjectMeta{
+		Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion,
+		DeletionTimestamp: m.DeletionTimestamp, Annotations: kept,
+	}
+}
+
+// differs reports whether what is read of a node or a pod differs.
+func differs(before, after client.Object) bool {
+	if !maps.Equal(before.GetLabels(), after.GetLabels()) || !maps.Equal(before.GetAnnotations(), after.GetAnnotations()) ||
+		(before.GetDeletionTimestamp() == nil) != (after.GetDeletionTimestamp() == nil) {
+		return true
+	}
+	switch after := after.(type) {
+	case *corev1.Node:
+		before, ok := before.(*corev1.Node)
+		return !ok || before.Spec.Unschedulable != after.Spec.Unschedulable || isReady(before.Status.Conditions) != isReady(after.Status.Conditions)
+	case *corev1.Pod:
+		before, ok := before.(*corev1.Pod)
+		return !ok || before.Spec.NodeName != after.Spec.NodeName || before.Status.Phase != after.Status.Phase
+	}
+	return true
+}

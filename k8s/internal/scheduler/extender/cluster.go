@@ -1,0 +1,265 @@
+package extender
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/scheduler/nodescore"
+)
+
+// Cluster has what is known of the nodes, and of the pods with GPUs on them. It is safe for
+// concurrent use.
+type Cluster struct {
+	shapes   *nodescore.Shapes
+	resource corev1.ResourceName
+	policy   key.Policy // of pods that have none
+	now      func() time.Time
+
+	mu    sync.Mutex
+	nodes map[string]*nodeEntry
+	pods  map[string]podEntry // by namespace and name
+}
+
+// nodeEntry is a node; one that is not known yet, but has pods, has no text.
+type nodeEntry struct {
+	nodescore.Node
+	text [4]string // the annotations as they were read
+}
+
+type podEntry struct {
+	uid, node string
+	gpus      int
+}
+
+// NewCluster returns a Cluster without nodes, for pods that request the extended resource.
+func NewCluster(resource corev1.ResourceName, policy key.Policy) *Cluster {
+	return &Cluster{
+		shapes: &nodescore.Shapes{}, resource: resource, policy: policy, now: time.Now,
+		nodes: map[string]*nodeEntry{}, pods: map[string]podEntry{},
+	}
+}
+
+// annotations are those of a node that are read.
+var annotations = [4]string{protocol.NodeAnnotation, protocol.StateAnnotation, protocol.ScoresAnnotation, protocol.LossesAnnotation}
+
+// Judge judges the nodes with these names for a request. A node that is not known yet fits: the
+// scheduler knows it.
+func (c *Cluster) Judge(names []string, r nodescore.Request) []nodescore.Judgement {
+	all := make([]nodescore.Judgement, len(names))
+	nodes := make([]nodescore.Node, len(names))
+	c.mu.Lock()
+	now := c.now()
+	for i, name := range names {
+		if e := c.nodes[name]; e != nil {
+			e.Recent = e.Recent.At(now)
+			nodes[i] = e.Node
+		}
+	}
+	c.mu.Unlock()
+	for i, n := range nodes {
+		if n.Name == "" {
+			all[i] = nodescore.Judgement{Node: names[i], Fits: true, By: nodescore.Counts, Reason: "judged by counts: it is not known yet"}
+			continue
+		}
+		all[i] = c.shapes.Judge(n, r)
+	}
+	return all
+}
+
+// Problems returns what is wrong with what the nodes with GPUs publish, by name. A node with the
+// vendor's annotations instead of ours has no problem.
+func (c *Cluster) Problems() map[string]nodescore.Problem {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	problems := map[string]nodescore.Problem{}
+	now := c.now()
+	for name, e := range c.nodes {
+		e.Recent = e.Recent.At(now)
+		p := e.Contradiction()
+		if p == nil || e.Allocatable == 0 || p.Kind == nodescore.Missing && e.Scores != nil {
+			continue
+		}
+		problems[name] = *p
+	}
+	return problems
+}
+
+// Counts returns how many nodes have GPUs, and how many pods are not counted by their nodes' states.
+func (c *Cluster) Counts() (nodes, recent int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, e := range c.nodes {
+		if e.Allocatable > 0 {
+			nodes++
+		}
+		recent += len(e.Recent)
+	}
+	return nodes, recent
+}
+
+func (c *Cluster) setNode(n *corev1.Node) {
+	e := c.entry(n.Name)
+	q := n.Status.Allocatable[c.resource]
+	e.Name, e.Allocatable = n.Name, int(min(max(0, q.Value()), 1<<20))
+	var text [4]string
+	for i, key := range annotations {
+		text[i] = n.Annotations[key]
+	}
+	if text == e.text && (e.Shape != nil || e.Problem != nil) {
+		return
+	}
+	before := e.Published
+	e.text = text
+	e.Published = c.shapes.Read(n.Annotations)
+	if before.Shape != nil && e.Shape != nil {
+		e.Recent = e.Recent.Count(before.State, e.State)
+	}
+}
+
+func (c *Cluster) entry(name string) *nodeEntry {
+	e := c.nodes[name]
+	if e == nil {
+		e = &nodeEntry{}
+		c.nodes[name] = e
+	}
+	return e
+}
+
+// deleteNode forgets a node but what its pods request.
+func (c *Cluster) deleteNode(name string) {
+	if e := c.nodes[name]; e != nil {
+		c.nodes[name] = &nodeEntry{Node: nodescore.Node{Requested: e.Requested}}
+		c.tidy(name)
+	}
+}
+
+// tidy removes the entry of a node that is not known and has no pods.
+func (c *Cluster) tidy(name string) {
+	if e := c.nodes[name]; e.Name == "" && e.Requested == 0 {
+		delete(c.nodes, name)
+	}
+}
+
+func (c *Cluster) setPod(pod *corev1.Pod) {
+	at := pod.Namespace + "/" + pod.Name
+	ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+	r, _ := nodescore.RequestOf(pod, c.resource, c.policy)
+	is := podEntry{string(pod.UID), pod.Spec.NodeName, r.GPUs}
+	if was := c.pods[at]; was == is && !ended {
+		return
+	}
+	c.deletePod(at)
+	if ended || is.node == "" || is.gpus == 0 {
+		return
+	}
+	c.pods[at] = is
+	e := c.entry(is.node)
+	e.Requested += is.gpus
+	if pod.Status.StartTime == nil { // the kubelet has not told that it has seen the pod
+		e.Recent = e.Recent.Place(is.uid, r, c.now())
+	}
+}
+
+func (c *Cluster) deletePod(at string) {
+	was, ok := c.pods[at]
+	if !ok {
+		return
+	}
+	delete(c.pods, at)
+	e := c.entry(was.node)
+	e.Requested -= was.gpus
+	e.Recent = e.Recent.Without(was.uid)
+	c.tidy(was.node)
+}
+
+// nodeStore and podStore are the Cluster as what a reflector fills.
+type (
+	nodeStore struct{ *Cluster }
+	podStore  struct{ *Cluster }
+)
+
+func (s nodeStore) Add(object any) error { return s.Update(object) }
+
+func (s nodeStore) Update(object any) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n, ok := object.(*corev1.Node); ok {
+		s.setNode(n)
+	}
+	return nil
+}
+
+func (s nodeStore) Delete(object any) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n, ok := object.(*corev1.Node); ok {
+		s.deleteNode(n.Name)
+	}
+	return nil
+}
+
+func (s nodeStore) Replace(objects []any, _ string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	here := map[string]bool{}
+	for _, object := range objects {
+		if n, ok := object.(*corev1.Node); ok {
+			here[n.Name] = true
+			s.setNode(n)
+		}
+	}
+	for _, name := range slices.Collect(maps.Keys(s.nodes)) {
+		if !here[name] {
+			s.deleteNode(name)
+		}
+	}
+	return nil
+}
+
+func (s nodeStore) Resync() error { return nil }
+
+func (s podStore) Add(object any) error { return s.Update(object) }
+
+func (s podStore) Update(object any) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if pod, ok := object.(*corev1.Pod); ok {
+		s.setPod(pod)
+	}
+	return nil
+}
+
+func (s podStore) Delete(object any) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if pod, ok := object.(*corev1.Pod); ok {
+		s.deletePod(pod.Namespace + "/" + pod.Name)
+	}
+	return nil
+}
+
+func (s podStore) Replace(objects []any, _ string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	here := map[string]bool{}
+	for _, object := range objects {
+		if pod, ok := object.(*corev1.Pod); ok {
+			here[pod.Namespace+"/"+pod.Name] = true
+			s.setPod(pod)
+		}
+	}
+	for _, at := range slices.Collect(maps.Keys(s.pods)) {
+		if !here[at] {
+			s.deletePod(at)
+		}
+	}
+	return nil
+}
+
+func (s podStore) Resync() error { return nil }

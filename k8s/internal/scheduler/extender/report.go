@@ -1,0 +1,99 @@
+package extender
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"log/slog"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/scheduler/nodescore"
+)
+
+// patience is how long a problem of a node must last until it is reported. A plugin that starts, or
+// that is replaced, takes less.
+const patience = time.Minute
+
+// Reporter writes an Event about each node whose annotations have a problem that lasts.
+type Reporter struct {
+	Client corev1client.EventsGetter
+	Log    *slog.Logger
+
+	since map[string]lasting
+}
+
+// lasting is a problem of a node.
+type lasting struct {
+	kind     nodescore.ProblemKind
+	since    time.Time
+	reported bool
+}
+
+// Run looks at the problems of the Cluster until ctx ends.
+func (r *Reporter) Run(ctx context.Context, c *Cluster) {
+	ticker := time.NewTicker(10 * time.Second)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-ticker.C:
+			r.report(ctx, c.Problems(), now)
+		}
+	}
+}
+
+// report writes the Events that are due.
+func (r *Reporter) report(ctx context.Context, problems map[string]nodescore.Problem, now time.Time) {
+	since := map[string]lasting{}
+	for node, p := range problems {
+		is := lasting{kind: p.Kind, since: now}
+		if was := r.since[node]; was.kind == p.Kind {
+			is = was
+		}
+		if !is.reported && now.Sub(is.since) >= patience {
+			is.reported = r.write(ctx, node, p, now)
+		}
+		since[node] = is
+	}
+	r.since = since
+}
+
+// write writes an Event. Several extenders of one cluster write the same one, which is there once.
+func (r *Reporter) write(ctx context.Context, node string, p nodescore.Problem, now time.Time) bool {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	e := eventOf(node, p, now)
+	_, err := r.Client.Events(e.Namespace).Create(ctx, &e, metav1.CreateOptions{FieldManager: protocol.Aware})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		r.Log.Warn("an Event could not be written; trying again", "node", node, "error", err.Error())
+		return false
+	}
+	r.Log.Warn("a node is judged by counts", "node", node, "problem", p.Kind, "reason", p.Text)
+	return true
+}
+
+var reasons = map[nodescore.ProblemKind]string{
+	nodescore.Missing: "MetaXGPUTopologyMissing", nodescore.Malformed: "MetaXGPUTopologyInvalid", nodescore.Stale: "MetaXGPUTopologyStale",
+}
+
+func eventOf(node string, p nodescore.Problem, now time.Time) corev1.Event {
+	at := metav1.NewTime(now.UTC())
+	message := fmt.Sprintf("metax-gpu-aware does not prefer this node and judges it by counts: %.800s. See the log of metax-gpu-device on the node.", p.Text)
+	name := fnv.New64a()
+	fmt.Fprint(name, node, "\n", p.Kind, "\n", now.UTC().Format("2006-01-02T15")) // Events live for an hour
+	return corev1.Event{
+		ObjectMeta:     metav1.ObjectMeta{Name: fmt.Sprintf("%s.%x", protocol.Aware, name.Sum64()), Namespace: metav1.NamespaceDefault},
+		InvolvedObject: corev1.ObjectReference{Kind: "Node", Name: node, UID: types.UID(node), APIVersion: "v1"},
+		Reason:         reasons[p.Kind], Type: corev1.EventTypeWarning, Message: message,
+		FirstTimestamp: at, LastTimestamp: at, Count: 1,
+		Source: corev1.EventSource{Component: protocol.Aware}, ReportingController: protocol.Aware, ReportingInstance: node,
+	}
+}

@@ -1,0 +1,82 @@
+package nodescore
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+)
+
+// MaxRank is the rank of the best nodes, the greatest that a scheduler takes.
+const MaxRank = 10
+
+// Ranks returns the rank of each node for a request: MaxRank for the best, one less for the next
+// best, and so on to 0; equally good nodes have the same rank. Nodes that do not fit and those
+// judged by Counts have the rank 0.
+//
+// Nodes are compared by one measure: by the weights if they are set; otherwise by the keys, or by
+// scores and losses as the policy says if one of the nodes has no key.
+func Ranks(all []Judgement, r Request, w protocol.Weights) []int {
+	ranks := make([]int, len(all))
+	byKeys := false
+	var by func(a, b *Judgement) int
+	switch {
+	case w.Set():
+		by = func(a, b *Judgement) int { return cmp.Compare(w.Value(a.Score, a.Loss), w.Value(b.Score, b.Loss)) }
+	case slices.ContainsFunc(all, func(j Judgement) bool { return j.Fits && j.By == Values }):
+		by = compareValues(r.Policy)
+	default:
+		byKeys, by = true, func(a, b *Judgement) int { return cmp.Compare(a.Offer.order, b.Offer.order) }
+	}
+	// Many nodes are equally good.
+	type kind struct {
+		order       string
+		score, loss int
+	}
+	members := map[kind][]int{}
+	var kinds []kind
+	for i := range all {
+		j := &all[i]
+		if !j.Fits || j.By == Counts {
+			continue
+		}
+		k := kind{score: j.Score, loss: j.Loss}
+		if byKeys {
+			k = kind{order: j.Offer.order}
+		}
+		if members[k] == nil {
+			kinds = append(kinds, k)
+		}
+		members[k] = append(members[k], i)
+	}
+	example := func(k kind) *Judgement { return &all[members[k][0]] }
+	slices.SortStableFunc(kinds, func(a, b kind) int { return by(example(b), example(a)) })
+	rank := MaxRank
+	for i, k := range kinds {
+		if i > 0 && by(example(kinds[i-1]), example(k)) != 0 {
+			rank = max(0, rank-1)
+		}
+		for _, at := range members[k] {
+			ranks[at] = rank
+		}
+	}
+	return ranks
+}
+
+// compareValues compares as a policy would compare keys: by what it puts first.
+func compareValues(p key.Policy) func(a, b *Judgement) int {
+	score := func(a, b *Judgement) int { return cmp.Compare(a.Score, b.Score) }
+	loss := func(a, b *Judgement) int { return cmp.Compare(b.Loss, a.Loss) }
+	switch p.Objective() {
+	case key.ObjectiveFirst:
+		return func(_, _ *Judgement) int { return 0 }
+	case key.ObjectiveWeighted:
+		return func(a, b *Judgement) int {
+			return cmp.Compare(p.Score(int64(a.Score), int64(a.Loss)), p.Score(int64(b.Score), int64(b.Loss)))
+		}
+	case key.ObjectiveBinpack, key.ObjectiveMTF:
+		return func(a, b *Judgement) int { return cmp.Or(loss(a, b), score(a, b)) }
+	}
+	return func(a, b *Judgement) int { return cmp.Or(score(a, b), loss(a, b)) }
+}
