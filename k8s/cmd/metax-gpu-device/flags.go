@@ -17,6 +17,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/device/plugin"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/logging"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol/foreign"
 )
 
 // env returns the environment twin of a flag.
@@ -45,7 +46,7 @@ func runFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "mixed-nodes", Usage: "share the GPUs with Docker and Podman: give a pod only GPUs that have no lease, and lease them", EnvVars: env("mixed-nodes")},
 		text("leases-dir", "/run/metax-container-toolkit/leases", "directory of the leases of metax-docker"),
 		text("slice-dir", protocol.SliceDir, "directory for files that tell exporters whose slices of GPUs are; empty for none"),
-		text("koordlet-dir", "", "directory for a file with the GPUs for Koordinator's koordlet, such as "+protocol.KoordletDir+"; empty for none"),
+		text("koordlet-dir", "", "directory for a file with the GPUs for Koordinator's koordlet, such as "+foreign.KoordletDir+"; empty for none"),
 		text("resource", protocol.Resource, "name of the resource"),
 		&cli.IntFlag{Name: "healthy-interval", Value: 5, Usage: "seconds between two looks at the health of GPUs; 0: a reader that does not answer changes nothing", EnvVars: env("healthy-interval")},
 		&cli.IntFlag{Name: "good-looks", Value: health.DefaultRules.Good, Usage: "looks in a row until an unhealthy GPU is healthy again", EnvVars: env("good-looks")},
@@ -58,7 +59,7 @@ func runFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "slices-without-lock", Usage: "without a scheduler's lock, slices go to the only pod that waits for some", EnvVars: env("slices-without-lock")},
 		text("maca", string(plugin.MACAAuto), "which containers get the host's MXMACA: off, auto (those whose pod requests it), fallback (those whose image has none, by CDI) or always"),
 		&cli.BoolFlag{Name: "pod-policies", Value: true, Usage: "pods may request a policy and GPUs by annotation", EnvVars: env("pod-policies")},
-		&cli.BoolFlag{Name: "kunlunxin-devices", Usage: "tell containers and pods the indices of their GPUs as " + protocol.KunlunxinDevices + ", as Kunlunxin's plugin does", EnvVars: env("kunlunxin-devices")},
+		&cli.BoolFlag{Name: "kunlunxin-devices", Usage: "tell containers and pods the indices of their GPUs as " + foreign.KunlunxinDevices + ", as Kunlunxin's plugin does", EnvVars: env("kunlunxin-devices")},
 		text("metrics-address", ":8000", "address for metrics and probes; empty for none"),
 	}, logging.Flags(protocol.Device)...)
 }

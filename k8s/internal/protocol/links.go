@@ -40,19 +40,19 @@ func (t NodeTopology) links() ([]gpu.Link, error) {
 	kinds := map[[2]int]string{}
 	for kind, rows := range t.Exceptions {
 		if k, ok := topology.ParseKind(kind); !ok || k.String() != kind {
-			return nil, wrong(NodeAnnotation, "exceptions of kind %.20q", kind)
+			return nil, Invalid(NodeAnnotation, "exceptions of kind %.20q", kind)
 		}
 		for row := range strings.FieldsSeq(rows) {
 			first, list, _ := strings.Cut(row, ":")
 			a, err := parseList(first, len(t.GPUs))
 			b, errB := parseList(list, len(t.GPUs))
 			if err != nil || errB != nil || len(a) != 1 || b[0] <= a[0] {
-				return nil, wrong(NodeAnnotation, "exception %.40q; want a GPU and a list of later ones, such as 0:1-3", row)
+				return nil, Invalid(NodeAnnotation, "exception %.40q; want a GPU and a list of later ones, such as 0:1-3", row)
 			}
 			for _, j := range b {
 				pair := [2]int{a[0], j}
 				if _, twice := kinds[pair]; twice {
-					return nil, wrong(NodeAnnotation, "pair %d:%d is an exception twice", a[0], j)
+					return nil, Invalid(NodeAnnotation, "pair %d:%d is an exception twice", a[0], j)
 				}
 				kinds[pair] = kind
 			}
@@ -66,7 +66,7 @@ func (t NodeTopology) links() ([]gpu.Link, error) {
 		}
 		for at, i := range domain {
 			if in[i] {
-				return nil, wrong(NodeAnnotation, "GPU %d is in two domains", i)
+				return nil, Invalid(NodeAnnotation, "GPU %d is in two domains", i)
 			}
 			in[i] = true
 			for _, j := range domain[at+1:] {
@@ -95,7 +95,7 @@ func parseList(text string, gpus int) (list []int, err error) {
 		from, errFrom := strconv.ParseUint(first, 10, 16)
 		to, errTo := strconv.ParseUint(last, 10, 16)
 		if errFrom != nil || errTo != nil || int(from) < next || to < from || int(to) >= gpus {
-			return nil, wrong(NodeAnnotation, "%.40q is not a list of GPUs below %d, such as 0-3,5", text, gpus)
+			return nil, Invalid(NodeAnnotation, "%.40q is not a list of GPUs below %d, such as 0-3,5", text, gpus)
 		}
 		for i := from; i <= to; i++ {
 			list = append(list, int(i))

@@ -59,18 +59,18 @@ func (c *PodChoice) readHAMiPolicy(name, text string) error {
 	case key.Binpack.String():
 		c.Policy = new(key.Binpack)
 	default:
-		return wrong(name, "%.40q; want %s or %s", text, key.Spread, key.Binpack)
+		return Invalid(name, "%.40q; want %s or %s", text, key.Spread, key.Binpack)
 	}
 	return nil
 }
 
 func (c *PodChoice) readPolicy(name, text string) error {
 	if len(text) > maxWord {
-		return wrong(name, "%.40q is too long", text)
+		return Invalid(name, "%.40q is too long", text)
 	}
 	p, err := alloc.ParsePolicy(text)
 	if err != nil {
-		return wrong(name, "%v", err)
+		return Invalid(name, "%v", err)
 	}
 	c.Policy = &p
 	return nil
@@ -96,7 +96,7 @@ func Given(gpus []gpu.UUID) string {
 
 func parseGPUs(name, text string) ([]gpu.UUID, error) {
 	if len(text) > maxGPUs*128 {
-		return nil, wrong(name, "%d bytes", len(text))
+		return nil, Invalid(name, "%d bytes", len(text))
 	}
 	var gpus []gpu.UUID
 	seen := map[string]bool{}
@@ -104,11 +104,11 @@ func parseGPUs(name, text string) ([]gpu.UUID, error) {
 		u, err := gpu.ParseUUID(strings.TrimSpace(word))
 		switch {
 		case err != nil:
-			return nil, wrong(name, "%.40q is not the UUID of a GPU", word)
+			return nil, Invalid(name, "%.40q is not the UUID of a GPU", word)
 		case seen[strings.ToLower(string(u))]:
-			return nil, wrong(name, "%q occurs twice", u)
+			return nil, Invalid(name, "%q occurs twice", u)
 		case len(gpus) == maxGPUs:
-			return nil, wrong(name, "more than %d GPUs", maxGPUs)
+			return nil, Invalid(name, "more than %d GPUs", maxGPUs)
 		}
 		seen[strings.ToLower(string(u))] = true
 		gpus = append(gpus, u)
@@ -118,7 +118,7 @@ func parseGPUs(name, text string) ([]gpu.UUID, error) {
 
 func (c *PodChoice) readMACA(name, text string) error {
 	if text != "true" && text != "false" {
-		return wrong(name, "%.40q; want true or false", text)
+		return Invalid(name, "%.40q; want true or false", text)
 	}
 	on := text == "true"
 	c.MACA = &on

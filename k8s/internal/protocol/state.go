@@ -43,14 +43,14 @@ const maxStateText = 1 << 10
 // ErrAnnotation.
 func ParseNodeState(text string, gpus int) (NodeState, error) {
 	if len(text) > maxStateText {
-		return NodeState{}, wrong(StateAnnotation, "%d bytes; at most %d are read", len(text), maxStateText)
+		return NodeState{}, Invalid(StateAnnotation, "%d bytes; at most %d are read", len(text), maxStateText)
 	}
 	var t stateText
 	if err := json.Unmarshal([]byte(text), &t); err != nil {
-		return NodeState{}, wrong(StateAnnotation, "%.200q", err.Error())
+		return NodeState{}, Invalid(StateAnnotation, "%.200q", err.Error())
 	}
 	if t.GPUs != gpus || t.Generation < 0 {
-		return NodeState{}, wrong(StateAnnotation, "%d GPUs, generation %d; want %d GPUs", t.GPUs, t.Generation, gpus)
+		return NodeState{}, Invalid(StateAnnotation, "%d GPUs, generation %d; want %d GPUs", t.GPUs, t.Generation, gpus)
 	}
 	s := NodeState{Generation: t.Generation, GPUs: gpus}
 	for _, part := range []struct {
@@ -80,20 +80,20 @@ func mask(list []int, gpus int) string {
 
 func parseMask(text string, gpus int) (list []int, err error) {
 	if want := max(1, (gpus+3)/4); len(text) != want {
-		return nil, wrong(StateAnnotation, "mask %.40q; want %d digits", text, want)
+		return nil, Invalid(StateAnnotation, "mask %.40q; want %d digits", text, want)
 	}
 	for i := range gpus {
 		digit := text[len(text)-1-i/4]
 		v, err := strconv.ParseUint(string(digit), 16, 8)
 		if err != nil {
-			return nil, wrong(StateAnnotation, "mask %.40q is not hexadecimal", text)
+			return nil, Invalid(StateAnnotation, "mask %.40q is not hexadecimal", text)
 		}
 		if v>>(i%4)&1 == 1 {
 			list = append(list, i)
 		}
 	}
 	if mask(list, gpus) != text {
-		return nil, wrong(StateAnnotation, "mask %.40q is not one of %d GPUs in small letters", text, gpus)
+		return nil, Invalid(StateAnnotation, "mask %.40q is not one of %d GPUs in small letters", text, gpus)
 	}
 	return list, nil
 }

@@ -13,8 +13,8 @@ import (
 // ErrAnnotation reports an annotation that is not of its form.
 var ErrAnnotation = errors.New("invalid annotation")
 
-// wrong is ErrAnnotation for a key. The format must quote what a stranger wrote, and cut it.
-func wrong(key, format string, a ...any) error {
+// Invalid is ErrAnnotation for a key. The format must quote what a stranger wrote, and cut it.
+func Invalid(key, format string, a ...any) error {
 	return fmt.Errorf("%w %s: %s", ErrAnnotation, key, fmt.Sprintf(format, a...))
 }
 
@@ -29,17 +29,17 @@ const (
 // ErrAnnotation.
 func ParseTable(key, text string) (peer.HAMiTable, error) {
 	if len(text) > maxTableText {
-		return nil, wrong(key, "%d bytes; at most %d are read", len(text), maxTableText)
+		return nil, Invalid(key, "%d bytes; at most %d are read", len(text), maxTableText)
 	}
 	var items map[string]int
 	if err := json.Unmarshal([]byte(text), &items); err != nil {
-		return nil, wrong(key, "%.80q is not an object of integers", text)
+		return nil, Invalid(key, "%.80q is not an object of integers", text)
 	}
 	t := peer.HAMiTable{}
 	for word, v := range items {
 		n, err := strconv.Atoi(word)
 		if err != nil || word != strconv.Itoa(n) || n < 1 || n > gpu.MaxGPUs || v < 0 || v > maxTableItem {
-			return nil, wrong(key, "item %.40q is %d; want numbers of GPUs from 1 to %d and values from 0", word, v, gpu.MaxGPUs)
+			return nil, Invalid(key, "item %.40q is %d; want numbers of GPUs from 1 to %d and values from 0", word, v, gpu.MaxGPUs)
 		}
 		t[n] = v
 	}

@@ -45,7 +45,7 @@ type TopologyGPU struct {
 func NewNodeTopology(n gpu.Node) (NodeTopology, error) {
 	t := NodeTopology{Version: TopologyVersion, GPUs: []TopologyGPU{}}
 	if len(n.GPUs) > maxTopologyGPUs {
-		return t, wrong(NodeAnnotation, "%d GPUs; at most %d", len(n.GPUs), maxTopologyGPUs)
+		return t, Invalid(NodeAnnotation, "%d GPUs; at most %d", len(n.GPUs), maxTopologyGPUs)
 	}
 	number := numbering{}
 	for _, g := range n.GPUs {
@@ -62,7 +62,7 @@ func NewNodeTopology(n gpu.Node) (NodeTopology, error) {
 	implied, _ := topology.New(plain)
 	t.Exceptions = exceptions(stated, implied)
 	if size := len(t.String()); size > maxTopologyText {
-		return t, wrong(NodeAnnotation, "%d bytes; at most %d", size, maxTopologyText)
+		return t, Invalid(NodeAnnotation, "%d bytes; at most %d", size, maxTopologyText)
 	}
 	return t, nil
 }

@@ -28,26 +28,26 @@ func ParseNodeTopology(text string) (NodeTopology, error) {
 
 func parseNodeTopology(text string) (t NodeTopology, err error) {
 	if len(text) > maxTopologyText {
-		return t, wrong(NodeAnnotation, "%d bytes; at most %d are read", len(text), maxTopologyText)
+		return t, Invalid(NodeAnnotation, "%d bytes; at most %d are read", len(text), maxTopologyText)
 	}
 	if err := json.Unmarshal([]byte(text), &t); err != nil {
-		return t, wrong(NodeAnnotation, "%.200q", err.Error())
+		return t, Invalid(NodeAnnotation, "%.200q", err.Error())
 	}
 	if t.Version != TopologyVersion {
-		return t, wrong(NodeAnnotation, "version %d; want %d", t.Version, TopologyVersion)
+		return t, Invalid(NodeAnnotation, "version %d; want %d", t.Version, TopologyVersion)
 	}
 	if len(t.GPUs) > maxTopologyGPUs {
-		return t, wrong(NodeAnnotation, "%d GPUs; at most %d", len(t.GPUs), maxTopologyGPUs)
+		return t, Invalid(NodeAnnotation, "%d GPUs; at most %d", len(t.GPUs), maxTopologyGPUs)
 	}
 	seen := map[string]bool{}
 	for i, g := range t.GPUs {
 		uuid := strings.ToLower(string(g.UUID))
 		if uuid != "" && seen[uuid] {
-			return t, wrong(NodeAnnotation, "two GPUs have the UUID %s", g.UUID)
+			return t, Invalid(NodeAnnotation, "two GPUs have the UUID %s", g.UUID)
 		}
 		seen[uuid] = true
 		if what := g.invalid(); what != "" {
-			return t, wrong(NodeAnnotation, "GPU %d has an invalid %s", i, what)
+			return t, Invalid(NodeAnnotation, "GPU %d has an invalid %s", i, what)
 		}
 	}
 	_, err = t.links()

@@ -12,6 +12,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/device/allocations"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/device/inventory"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol/foreign"
 )
 
 // Grant is what a container gets of a pod's slices.
@@ -48,7 +49,7 @@ func (s *Snapshot) Slices(p SlicePod, count int, state allocations.State) (Grant
 }
 
 // slice checks one slice against those of its GPU, also the ones that are in the Grant already.
-func (s *Snapshot) slice(p SlicePod, chosen protocol.Slice, slot int, g Grant, state allocations.State) (allocations.Slice, error) {
+func (s *Snapshot) slice(p SlicePod, chosen foreign.Slice, slot int, g Grant, state allocations.State) (allocations.Slice, error) {
 	at := slices.IndexFunc(s.devices, func(d inventory.Device) bool { return d.Slice && d.UUID.Equal(string(chosen.UUID)) })
 	if at < 0 {
 		return allocations.Slice{}, fmt.Errorf("%s is not a GPU of this node", chosen.UUID)
@@ -132,7 +133,7 @@ func (s *Snapshot) load(d inventory.Device, state allocations.State) (l load) {
 	}
 	for _, part := range s.node.GPUs[d.GPU].Slices {
 		if part.Kind == gpu.SliceSGPU && !IsOwn(part) {
-			l.add(allocations.Slice{Slice: protocol.Slice{Compute: part.ComputePercent, MemoryMiB: part.MemoryMiB}, QoS: part.QoS})
+			l.add(allocations.Slice{Slice: foreign.Slice{Compute: part.ComputePercent, MemoryMiB: part.MemoryMiB}, QoS: part.QoS})
 		}
 	}
 	return l
@@ -189,7 +190,7 @@ func (s *Snapshot) Orphans(state allocations.State, listed []allocations.Listed)
 }
 
 // Registration returns what schedulers are told of the GPUs in ModeSGPU.
-func (s *Snapshot) Registration(state allocations.State) (list []protocol.Registered) {
+func (s *Snapshot) Registration(state allocations.State) (list []foreign.Registered) {
 	seen := map[gpu.UUID]bool{}
 	for _, d := range s.devices {
 		if !d.Slice || seen[d.UUID] || d.GPU < 0 || d.GPU >= len(s.node.GPUs) {
@@ -197,7 +198,7 @@ func (s *Snapshot) Registration(state allocations.State) (list []protocol.Regist
 		}
 		seen[d.UUID] = true
 		g, l := s.node.GPUs[d.GPU], s.load(d, state)
-		r := protocol.Registered{
+		r := foreign.Registered{
 			UUID: d.UUID, BDF: g.BDF.String(), Model: g.Model, NUMA: max(g.NUMA, 0), QoS: l.qos, Domain: g.LinkDomain,
 			Healthy:      d.Healthy && !s.isOutside(d),
 			TotalDevices: gpu.MaxSlices, TotalCompute: 100, TotalMemory: g.MemoryMiB,

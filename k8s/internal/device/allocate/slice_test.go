@@ -17,6 +17,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/device/allocations"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/device/inventory"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol/foreign"
 )
 
 // four is a node of GPU-0 to GPU-3 in ModeSGPU, of which those of bad are broken.
@@ -82,7 +83,7 @@ func serve(s *Snapshot, pod *corev1.Pod, state allocations.State) (string, alloc
 
 // TestRecorded gives pods what real schedulers chose for them.
 func TestRecorded(t *testing.T) {
-	text, err := os.ReadFile("../../protocol/testdata/recorded.json")
+	text, err := os.ReadFile("../../protocol/foreign/testdata/recorded.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +143,7 @@ func TestLayouts(t *testing.T) {
 		{"older HAMi, the init container requests more", "2i 1", "0/1/128", "", "the scheduler chose 1 slices"},
 	} {
 		t.Run(test.what, func(t *testing.T) {
-			got, _, err := serve(four(), slicePod("pod", test.counts, map[string]string{protocol.SlicesAnnotation: lists(test.lists)}), allocations.State{})
+			got, _, err := serve(four(), slicePod("pod", test.counts, map[string]string{foreign.SlicesAnnotation: lists(test.lists)}), allocations.State{})
 			if got != test.want || (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
 				t.Errorf("got %s, %v\nwant %s, %s", got, err, test.want, test.err)
 			}
@@ -157,17 +158,17 @@ func TestLayouts(t *testing.T) {
 // MiB of GPU-0 in the class fixed-share, and another the whole of GPU-1.
 func TestChecks(t *testing.T) {
 	had := func(pod, uuid, qos string, compute, memory int) allocations.Entry {
-		return allocations.Entry{IDs: []string{pod}, For: &allocations.Container{UID: pod, Namespace: "team", Pod: pod, Name: "main"}, Slices: []allocations.Slice{{Slice: protocol.Slice{UUID: gpu.UUID(uuid), Compute: compute, MemoryMiB: memory}, QoS: qos}}}
+		return allocations.Entry{IDs: []string{pod}, For: &allocations.Container{UID: pod, Namespace: "team", Pod: pod, Name: "main"}, Slices: []allocations.Slice{{Slice: foreign.Slice{UUID: gpu.UUID(uuid), Compute: compute, MemoryMiB: memory}, QoS: qos}}}
 	}
 	state := allocations.State{Entries: []allocations.Entry{had("a", "GPU-0", gpu.QoSFixedShare, 40, 60000), had("b", "GPU-1", "", 100, 65536)}}
 	full := allocations.State{}
 	for i := range gpu.MaxSlices {
 		full.Entries = append(full.Entries, had(fmt.Sprint(i), "GPU-0", gpu.QoSBestEffort, 1, 128))
 	}
-	foreign := four().Node()
-	foreign.GPUs = append([]gpu.GPU{}, foreign.GPUs...)
-	foreign.GPUs[2].Mode = gpu.ModeSGPU
-	foreign.GPUs[2].Slices = []gpu.Slice{
+	others := four().Node()
+	others.GPUs = append([]gpu.GPU{}, others.GPUs...)
+	others.GPUs[2].Mode = gpu.ModeSGPU
+	others.GPUs[2].Slices = []gpu.Slice{
 		{Kind: gpu.SliceSGPU, UUID: "SGPU-a", Alias: "mine", ComputePercent: 90, MemoryMiB: 1024, QoS: gpu.QoSBurstShare},
 		{Kind: gpu.SliceSGPU, UUID: "SGPU-b", Alias: Alias("team", "a", 0), ComputePercent: 90, MemoryMiB: 1024},
 	}
@@ -200,17 +201,17 @@ func TestChecks(t *testing.T) {
 		{"a whole GPU", four(), state, "3/100/65536", none, false, "c0:3/100/65536/#0"},
 		{"an unknown GPU", four(), state, "9/10/1024", none, false, "GPU-9 is not a GPU of this node"},
 		{"a broken GPU", four(3), state, "3/10/1024", none, false, "GPU 3 (GPU-3, 0000:04:00.0) is unhealthy: "},
-		{"slices of others", fourOf(foreign), allocations.State{}, "2/10/1024", none, false, "c0:2/10/1024/burst-share#0"},
-		{"slices of others, of another class", fourOf(foreign), allocations.State{}, "2/10/1024", gpu.QoSFixedShare, false, "has slices of the class burst-share"},
-		{"slices of others, too much", fourOf(foreign), allocations.State{}, "2/11/1024", none, false, "has 10% of its compute free"},
+		{"slices of others", fourOf(others), allocations.State{}, "2/10/1024", none, false, "c0:2/10/1024/burst-share#0"},
+		{"slices of others, of another class", fourOf(others), allocations.State{}, "2/10/1024", gpu.QoSFixedShare, false, "has slices of the class burst-share"},
+		{"slices of others, too much", fourOf(others), allocations.State{}, "2/11/1024", none, false, "has 10% of its compute free"},
 	} {
 		t.Run(test.what, func(t *testing.T) {
-			annotations := map[string]string{protocol.SlicesAnnotation: lists(test.slice)}
+			annotations := map[string]string{foreign.SlicesAnnotation: lists(test.slice)}
 			if test.qos != none {
-				annotations[protocol.QoSAnnotation] = test.qos
+				annotations[foreign.QoSAnnotation] = test.qos
 			}
 			if test.online {
-				annotations[protocol.AppClassAnnotation] = "online"
+				annotations[foreign.AppClassAnnotation] = "online"
 			}
 			got, _, err := serve(test.snapshot, slicePod("pod", "1", annotations), test.state)
 			if err != nil {
@@ -223,13 +224,13 @@ func TestChecks(t *testing.T) {
 	}
 	s := four()
 	s.Outside = []gpu.BDF{{Bus: 4}}
-	if _, _, err := serve(s, slicePod("pod", "1", map[string]string{protocol.SlicesAnnotation: lists("3/1/128")}), state); err == nil || !strings.Contains(err.Error(), "in use outside Kubernetes") {
+	if _, _, err := serve(s, slicePod("pod", "1", map[string]string{foreign.SlicesAnnotation: lists("3/1/128")}), state); err == nil || !strings.Contains(err.Error(), "in use outside Kubernetes") {
 		t.Errorf("a GPU in use outside: %v", err)
 	}
-	if _, _, err := serve(s, slicePod("pod", "2", map[string]string{protocol.SlicesAnnotation: lists("2/60/128 2/60/128")}), state); err == nil || !strings.Contains(err.Error(), "has 40% of its compute free") {
+	if _, _, err := serve(s, slicePod("pod", "2", map[string]string{foreign.SlicesAnnotation: lists("2/60/128 2/60/128")}), state); err == nil || !strings.Contains(err.Error(), "has 40% of its compute free") {
 		t.Errorf("twice the same GPU: %v", err)
 	}
-	p, _ := NewSlicePod(slicePod("pod", "1", map[string]string{protocol.SlicesAnnotation: lists("2/60/128")}))
+	p, _ := NewSlicePod(slicePod("pod", "1", map[string]string{foreign.SlicesAnnotation: lists("2/60/128")}))
 	if _, err := s.Slices(p, 2, state); err == nil || !strings.Contains(err.Error(), "container c0 requests 1 slices, and the kubelet asks for 2") {
 		t.Errorf("another count: %v", err)
 	}
@@ -252,7 +253,7 @@ func TestChecks(t *testing.T) {
 		{"only the kubelet knows its pod", allocations.State{}, []allocations.Listed{{Container: allocations.Container{Namespace: "team", Pod: "a"}, IDs: []string{"GPU-0-sgpu3"}}}, 0},
 		{"a pod of the name with whole GPUs", allocations.State{}, []allocations.Listed{{Container: allocations.Container{Namespace: "team", Pod: "a"}, IDs: []string{"GPU-0"}}}, 1},
 	} {
-		if got := fourOf(foreign).Orphans(test.state, test.listed); len(got) != test.want || len(got) > 0 && got[0].UUID != "SGPU-b" {
+		if got := fourOf(others).Orphans(test.state, test.listed); len(got) != test.want || len(got) > 0 && got[0].UUID != "SGPU-b" {
 			t.Errorf("%s: orphans are %v", test.what, got)
 		}
 	}
@@ -260,7 +261,7 @@ func TestChecks(t *testing.T) {
 
 // TestSettleLock has what became of a pod with the lock.
 func TestSettleLock(t *testing.T) {
-	annotations := map[string]string{protocol.SlicesAnnotation: lists("0/5/128|1/5/128"), protocol.PhaseAnnotation: protocol.PhaseAllocating}
+	annotations := map[string]string{foreign.SlicesAnnotation: lists("0/5/128|1/5/128"), foreign.PhaseAnnotation: foreign.PhaseAllocating}
 	pod := func(change func(*corev1.Pod)) *corev1.Pod {
 		p := slicePod("pod", "1 1", annotations)
 		change(p)
@@ -271,10 +272,10 @@ func TestSettleLock(t *testing.T) {
 		t.Fatal(err)
 	}
 	half := allocations.State{Entries: done.Entries[:1]}
-	lock := protocol.Lock{Namespace: "team", Pod: "pod"}
+	lock := foreign.Lock{Namespace: "team", Pod: "pod"}
 	for _, test := range []struct {
 		what  string
-		lock  protocol.Lock
+		lock  foreign.Lock
 		pod   *corev1.Pod
 		state allocations.State
 		want  string
@@ -290,8 +291,8 @@ func TestSettleLock(t *testing.T) {
 		{"it is not bound yet", lock, pod(func(p *corev1.Pod) { p.Spec.NodeName = "" }), allocations.State{}, "false "},
 		{"it is on another node", lock, pod(func(p *corev1.Pod) { p.Spec.NodeName = "b" }), allocations.State{}, "true "},
 		{"it asks for nothing", lock, slicePod("pod", "0", nil), allocations.State{}, "false "},
-		{"its annotations are not valid", lock, pod(func(p *corev1.Pod) { p.Annotations = map[string]string{protocol.SlicesAnnotation: "x"} }), allocations.State{}, "false "},
-		{"the old form names no pod", protocol.Lock{}, nil, allocations.State{}, "false "},
+		{"its annotations are not valid", lock, pod(func(p *corev1.Pod) { p.Annotations = map[string]string{foreign.SlicesAnnotation: "x"} }), allocations.State{}, "false "},
+		{"the old form names no pod", foreign.Lock{}, nil, allocations.State{}, "false "},
 	} {
 		release, phase := SettleLock(test.lock, "node", test.pod, test.state)
 		if got := fmt.Sprint(release, " ", phase); got != test.want {

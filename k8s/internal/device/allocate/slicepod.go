@@ -8,6 +8,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/k8s/internal/device/allocations"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol/foreign"
 )
 
 // SlicePod is a pod that asks for slices.
@@ -16,7 +17,7 @@ type SlicePod struct {
 	// the others, as the kubelet serves them.
 	Containers []allocations.Wanted
 	Init       int // how many of them are init containers
-	Choice     protocol.SliceChoice
+	Choice     foreign.SliceChoice
 }
 
 // NewSlicePod reads a pod. It fails if the annotations are not valid.
@@ -32,7 +33,7 @@ func NewSlicePod(pod *corev1.Pod) (SlicePod, error) {
 		}
 	}
 	var err error
-	p.Choice, err = protocol.ParseSliceChoice(pod.Annotations)
+	p.Choice, err = foreign.ParseSliceChoice(pod.Annotations)
 	return p, err
 }
 
@@ -76,7 +77,7 @@ func HasEnded(pod *corev1.Pod) bool {
 // (HAMi); one for each container that is not an init container (older HAMi); and one for the pod
 // (Koordinator). In the last two, an init container has the first slices of the others, before
 // which it ends.
-func (p SlicePod) slots() (byContainer [][]int, all []protocol.Slice, err error) {
+func (p SlicePod) slots() (byContainer [][]int, all []foreign.Slice, err error) {
 	lists := p.Choice.Lists
 	for _, list := range lists {
 		all = append(all, list...)
@@ -127,7 +128,7 @@ func (p SlicePod) slots() (byContainer [][]int, all []protocol.Slice, err error)
 }
 
 // describe is such as "2+0 slices".
-func describe(lists [][]protocol.Slice) string {
+func describe(lists [][]foreign.Slice) string {
 	if len(lists) == 0 {
 		return "no slices"
 	}
@@ -144,20 +145,20 @@ func describe(lists [][]protocol.Slice) string {
 // SettleLock decides about the lock of a node. pod is the one that the lock names, nil if it does
 // not exist any more. The lock is released when the pod has ended, is gone, runs or has all its slices;
 // then phase replaces the pod's bind phase "allocating". It is empty for a pod that is gone.
-func SettleLock(lock protocol.Lock, node string, pod *corev1.Pod, state allocations.State) (release bool, phase string) {
+func SettleLock(lock foreign.Lock, node string, pod *corev1.Pod, state allocations.State) (release bool, phase string) {
 	switch {
 	case lock.Pod == "":
 		return false, "" // who holds it cannot be told
 	case pod == nil:
 		return true, ""
 	case HasEnded(pod):
-		return true, protocol.PhaseFailed
+		return true, foreign.PhaseFailed
 	case pod.Spec.NodeName == "":
 		return false, "" // the scheduler is about to bind it
 	case pod.Spec.NodeName != node:
 		return true, ""
 	case isAdmitted(pod):
-		return true, protocol.PhaseSuccess
+		return true, foreign.PhaseSuccess
 	}
 	p, err := NewSlicePod(pod)
 	asks := false
@@ -165,7 +166,7 @@ func SettleLock(lock protocol.Lock, node string, pod *corev1.Pod, state allocati
 		asks = asks || c.Count > 0
 	}
 	if err == nil && asks && p.Next(state) < 0 {
-		return true, protocol.PhaseSuccess
+		return true, foreign.PhaseSuccess
 	}
 	return false, ""
 }

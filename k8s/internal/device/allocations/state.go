@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol/foreign"
 )
 
 // Grace is how long an Entry stays although no pod for it is known: the API server names a
@@ -41,7 +41,7 @@ type Entry struct {
 
 // Slice is a part of a GPU, or a whole one, that a container has.
 type Slice struct {
-	protocol.Slice
+	foreign.Slice
 	QoS string `json:"qos,omitempty"` // of gpu.QoSClasses; empty for a whole GPU
 	// Slot numbers the slices of a pod, from 0. Containers that run one after another can have the
 	// same.

@@ -18,6 +18,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/device/allocations"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/device/foreignuse"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol/foreign"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/reader"
 )
 
@@ -177,7 +178,7 @@ func (a *Agent) begin(ctx context.Context, all *sync.WaitGroup, configs chan<- p
 					a.chooseForm(n.Status.NodeInfo)
 					first.Do(func() { close(versions) })
 				}
-				a.locked.Store(n.Annotations[protocol.LockAnnotation] != "")
+				a.locked.Store(n.Annotations[foreign.LockAnnotation] != "")
 				send(ctx, labels, maps.Collect(maps.All(n.Labels))) // not nil
 			})
 		})

@@ -23,6 +23,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/device/foreignuse"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/device/inventory"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol/foreign"
 )
 
 // MACA says which containers are given the host's MXMACA.
@@ -251,7 +252,7 @@ func (a *Allocator) Registration() string {
 	if s == nil || a.mode.Mode != protocol.ModeSGPU {
 		return ""
 	}
-	return protocol.Registration(s.Registration(a.state))
+	return foreign.Registration(s.Registration(a.state))
 }
 
 func isSlice(id string) bool { return inventory.Serves(protocol.ModeSGPU, id) }
@@ -304,7 +305,7 @@ func (a *Allocator) Allocate(ids []string) (*v1beta1.ContainerAllocateResponse, 
 		return nil, err
 	}
 	if a.Kunlunxin {
-		answer.Env[protocol.KunlunxinDevices] = wording.List(s.Indices(ids))
+		answer.Env[foreign.KunlunxinDevices] = wording.List(s.Indices(ids))
 	}
 	e := allocations.Entry{IDs: ids, At: time.Now()}
 	if guessed {

@@ -16,6 +16,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/device/allocations"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/device/inventory"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol/foreign"
 )
 
 // The tables of this file are attacks on slices: what somebody writes who can make pods, or, where no
@@ -28,8 +29,8 @@ func attacked(t *testing.T, attacker *corev1.Pod) *slicing {
 	t.Helper()
 	choose := func(i, compute, memory int) func(*corev1.Pod) {
 		return func(p *corev1.Pod) {
-			p.Annotations[protocol.SlicesAnnotation] = fmt.Sprintf(`[[{"uuid":%q,"compute":%d,"vRam":%d}]]`, uuidOf(i), compute, memory)
-			p.Annotations[protocol.QoSAnnotation] = gpu.QoSFixedShare
+			p.Annotations[foreign.SlicesAnnotation] = fmt.Sprintf(`[[{"uuid":%q,"compute":%d,"vRam":%d}]]`, uuidOf(i), compute, memory)
+			p.Annotations[foreign.QoSAnnotation] = gpu.QoSFixedShare
 		}
 	}
 	s := newSlicing(t, "")
@@ -54,7 +55,7 @@ func (s *slicing) lock(text string) {
 	nodes := s.client.CoreV1().Nodes()
 	n, err := nodes.Get(s.t.Context(), "node", metav1.GetOptions{})
 	if err == nil {
-		n.Annotations[protocol.LockAnnotation] = text
+		n.Annotations[foreign.LockAnnotation] = text
 		_, err = nodes.Update(s.t.Context(), n, metav1.UpdateOptions{})
 	}
 	if err != nil {
@@ -84,7 +85,7 @@ func TestAttacks(t *testing.T) {
 		for i := range 8 {
 			text = strings.ReplaceAll(text, fmt.Sprint("GPU", i, "/"), `{"uuid":"`+uuidOf(i)+`","compute":`)
 		}
-		return annotate(protocol.SlicesAnnotation, strings.NewReplacer("/", `,"vRam":`, ";", "}").Replace(text))
+		return annotate(foreign.SlicesAnnotation, strings.NewReplacer("/", `,"vRam":`, ";", "}").Replace(text))
 	}
 	const own = lockOf + "attacker"
 	for _, attack := range []struct {
@@ -106,20 +107,20 @@ func TestAttacks(t *testing.T) {
 		{"the whole of a GPU with slices", own, chooses("[[GPU0/100/65536;]]"), 1, "is not free", "free failed"},
 		{"a slice of a GPU that a pod has whole", own, chooses("[[GPU1/10/1024;]]"), 1, "is not free", "free failed"},
 		{"a GPU that a pod has whole", own, chooses("[[GPU1/100/65536;]]"), 1, "is not free", "free failed"},
-		{"another class", own, annotate(protocol.QoSAnnotation, gpu.QoSBestEffort), 1, "has slices of the class fixed-share", "free failed"},
-		{"an unknown class", own, annotate(protocol.QoSAnnotation, "fixed-share\x1b[2J"), 1, "want best-effort", "free failed"},
+		{"another class", own, annotate(foreign.QoSAnnotation, gpu.QoSBestEffort), 1, "has slices of the class fixed-share", "free failed"},
+		{"an unknown class", own, annotate(foreign.QoSAnnotation, "fixed-share\x1b[2J"), 1, "want best-effort", "free failed"},
 		{"a GPU of another node", own, chooses(`[[{"uuid":"GPU-00000000-0000-0000-0000-000000000000","compute":10/1024;]]`), 1, "is not a GPU of this node", "free failed"},
-		{"a path for a GPU", own, annotate(protocol.SlicesAnnotation, `[[{"uuid":"../../0000:0e:00.0","compute":10,"vRam":1024}]]`), 1, "is not the UUID of a GPU", "free failed"},
+		{"a path for a GPU", own, annotate(foreign.SlicesAnnotation, `[[{"uuid":"../../0000:0e:00.0","compute":10,"vRam":1024}]]`), 1, "is not the UUID of a GPU", "free failed"},
 		{"more slices than the container requests", own, chooses("[[GPU2/10/1024;,GPU3/10/1024;]]"), 1, "the scheduler chose 2 slices", "free failed"},
 		{"a second list", own, chooses("[[GPU2/10/1024;],[GPU3/10/1024;]]"), 1, "the scheduler chose 1+1 slices", "free failed"},
 		{"fewer devices than it requests", own, nil, 2, "requests 1 slices, and the kubelet asks for 2", "free failed"},
-		{"no slices", own, annotate(protocol.SlicesAnnotation, "[]"), 1, "the scheduler chose no slices", "free failed"},
-		{"no JSON", own, annotate(protocol.SlicesAnnotation, "[[\x1b[2J"), 1, "is not a list of lists", "free failed"},
-		{"JSON without an end", own, annotate(protocol.SlicesAnnotation, strings.Repeat("[", 1<<15)), 1, "is not a list of lists", "free failed"},
-		{"a megabyte", own, annotate(protocol.SlicesAnnotation, strings.Repeat(" ", 1<<20)), 1, "at most 65536 are read", "free failed"},
-		{"65 containers", own, annotate(protocol.SlicesAnnotation, "["+strings.Repeat("[],", 64)+"[]]"), 1, "65 lists", "free failed"},
+		{"no slices", own, annotate(foreign.SlicesAnnotation, "[]"), 1, "the scheduler chose no slices", "free failed"},
+		{"no JSON", own, annotate(foreign.SlicesAnnotation, "[[\x1b[2J"), 1, "is not a list of lists", "free failed"},
+		{"JSON without an end", own, annotate(foreign.SlicesAnnotation, strings.Repeat("[", 1<<15)), 1, "is not a list of lists", "free failed"},
+		{"a megabyte", own, annotate(foreign.SlicesAnnotation, strings.Repeat(" ", 1<<20)), 1, "at most 65536 are read", "free failed"},
+		{"65 containers", own, annotate(foreign.SlicesAnnotation, "["+strings.Repeat("[],", 64)+"[]]"), 1, "65 lists", "free failed"},
 		{"a phase that says it is done", own, func(p *corev1.Pod) {
-			p.Annotations[protocol.PhaseAnnotation] = protocol.PhaseSuccess
+			p.Annotations[foreign.PhaseAnnotation] = foreign.PhaseSuccess
 			chooses("[[GPU0/61/1024;]]")(p)
 		}, 1, "60% of its compute free", "free success"},
 		// The lock of the Node.
@@ -134,7 +135,7 @@ func TestAttacks(t *testing.T) {
 		{"a pod of another node", own, func(p *corev1.Pod) { p.Spec.NodeName = "other" }, 1, "does not wait on this node", "free allocating"},
 	} {
 		t.Run(attack.what, func(t *testing.T) {
-			attacker := sliced("attacker", 1, annotate(protocol.QoSAnnotation, gpu.QoSFixedShare))
+			attacker := sliced("attacker", 1, annotate(foreign.QoSAnnotation, gpu.QoSFixedShare))
 			if attack.change != nil {
 				attack.change(attacker)
 			}

@@ -16,6 +16,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/health"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/device/allocations"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol/foreign"
 )
 
 // TestWatchConfig follows a ConfigMap that is made, changed and deleted, and the labels of a Node.
@@ -34,7 +35,7 @@ func TestWatchConfig(t *testing.T) {
 		})
 	})
 	all.Go(func() {
-		WatchNode(ctx, client, "node", func(n *corev1.Node) { nodes <- fmt.Sprint(n.Annotations[protocol.LockAnnotation], " ", n.Labels) })
+		WatchNode(ctx, client, "node", func(n *corev1.Node) { nodes <- fmt.Sprint(n.Annotations[foreign.LockAnnotation], " ", n.Labels) })
 	})
 	await := func(seen <-chan string, want string) {
 		t.Helper()
@@ -74,7 +75,7 @@ func TestWatchConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(configs, "{native 4}[]")
-	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node", Labels: map[string]string{"pool": "b"}, Annotations: map[string]string{protocol.LockAnnotation: "x"}}}
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node", Labels: map[string]string{"pool": "b"}, Annotations: map[string]string{foreign.LockAnnotation: "x"}}}
 	if _, err := client.Nodes().Update(ctx, n, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/device/allocate"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol/foreign"
 )
 
 const (
@@ -88,7 +89,7 @@ func (t *teller) tell(ctx context.Context, given []allocate.Given) (failure erro
 func (t *teller) write(ctx context.Context, g allocate.Given, text string) error {
 	annotations := map[string]*string{protocol.GivenAnnotation: &text}
 	if t.kunlunxin {
-		annotations[protocol.KunlunxinDevices] = new(wording.List(g.Indices))
+		annotations[foreign.KunlunxinDevices] = new(wording.List(g.Indices))
 	}
 	ctx, cancel := context.WithTimeout(ctx, listLimit)
 	defer cancel()

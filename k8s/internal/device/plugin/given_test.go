@@ -15,6 +15,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/device/allocate"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol/foreign"
 )
 
 // TestTeller writes what is new, once, and tries again what failed while the other pods are told.
@@ -49,7 +50,7 @@ func TestTeller(t *testing.T) {
 	if n := len(client.Actions()); n != 1 {
 		t.Errorf("%d writes, want 1: %v", n, client.Actions())
 	}
-	if p, err := client.CoreV1().Pods("team").Get(t.Context(), "a", metav1.GetOptions{}); err != nil || p.Annotations[protocol.KunlunxinDevices] != "0,1" {
+	if p, err := client.CoreV1().Pods("team").Get(t.Context(), "a", metav1.GetOptions{}); err != nil || p.Annotations[foreign.KunlunxinDevices] != "0,1" {
 		t.Errorf("%v, %v", p.Annotations, err)
 	}
 	for name, want := range map[string]string{"a": "GPU-1,GPU-2", "b": "GPU-3"} {
@@ -71,7 +72,7 @@ func TestKunlunxin(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got, has := answer.Envs[protocol.KunlunxinDevices]; has != on || on && got != "3,5" {
+			if got, has := answer.Envs[foreign.KunlunxinDevices]; has != on || on && got != "3,5" {
 				t.Errorf("CDI %t, setting %t: %q", cdi, on, answer.Envs)
 			}
 		}

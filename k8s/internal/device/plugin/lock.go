@@ -15,6 +15,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/k8s/internal/objects"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol/foreign"
 )
 
 // Locker reads and releases the lock that a scheduler takes on a Node while it binds a pod.
@@ -51,21 +52,21 @@ func (l Locker) ask(ctx context.Context, question func(context.Context) error) e
 
 // Lock returns the lock of the Node and the version of the object in which it is. A Node without a
 // lock has the zero Lock.
-func (l Locker) Lock(ctx context.Context) (lock protocol.Lock, version string, err error) {
+func (l Locker) Lock(ctx context.Context) (lock foreign.Lock, version string, err error) {
 	var n *corev1.Node
 	err = l.ask(ctx, func(ctx context.Context) (err error) {
 		n, err = l.Client.Nodes().Get(ctx, l.Node, metav1.GetOptions{})
 		return err
 	})
 	if err != nil {
-		return protocol.Lock{}, "", fmt.Errorf("read the lock of the Node: %w", err)
+		return foreign.Lock{}, "", fmt.Errorf("read the lock of the Node: %w", err)
 	}
-	lock, err = protocol.ParseLock(n.Annotations[protocol.LockAnnotation])
+	lock, err = foreign.ParseLock(n.Annotations[foreign.LockAnnotation])
 	return lock, n.ResourceVersion, err
 }
 
 // Pod returns the pod of a lock, nil if there is none.
-func (l Locker) Pod(ctx context.Context, lock protocol.Lock) (pod *corev1.Pod, err error) {
+func (l Locker) Pod(ctx context.Context, lock foreign.Lock) (pod *corev1.Pod, err error) {
 	err = l.ask(ctx, func(ctx context.Context) (err error) {
 		pod, err = l.Client.Pods(lock.Namespace).Get(ctx, lock.Pod, metav1.GetOptions{})
 		return err
@@ -99,16 +100,16 @@ func (l Locker) Pods(ctx context.Context) (pods []corev1.Pod, err error) {
 const lockTries = 5
 
 // Release removes the lock of the Node, if it is still that of the pod.
-func (l Locker) Release(ctx context.Context, lock protocol.Lock) error {
+func (l Locker) Release(ctx context.Context, lock foreign.Lock) error {
 	var err error
 	for range lockTries {
-		var now protocol.Lock
+		var now foreign.Lock
 		var version string
 		if now, version, err = l.Lock(ctx); err != nil || now != lock {
 			return err
 		}
 		err = l.ask(ctx, func(ctx context.Context) error {
-			_, err := l.Client.Nodes().Patch(ctx, l.Node, types.MergePatchType, patch(version, "", map[string]*string{protocol.LockAnnotation: nil}), metav1.PatchOptions{FieldManager: protocol.Device})
+			_, err := l.Client.Nodes().Patch(ctx, l.Node, types.MergePatchType, patch(version, "", map[string]*string{foreign.LockAnnotation: nil}), metav1.PatchOptions{FieldManager: protocol.Device})
 			return err
 		})
 		if !apierrors.IsConflict(err) {
@@ -123,11 +124,11 @@ func (l Locker) Release(ctx context.Context, lock protocol.Lock) error {
 
 // SetPhase states what became of a pod that waits for its slices. A pod of Koordinator has no phase.
 func (l Locker) SetPhase(ctx context.Context, pod *corev1.Pod, phase string) error {
-	if pod.Annotations[protocol.PhaseAnnotation] != protocol.PhaseAllocating {
+	if pod.Annotations[foreign.PhaseAnnotation] != foreign.PhaseAllocating {
 		return nil
 	}
 	err := l.ask(ctx, func(ctx context.Context) error {
-		_, err := l.Client.Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, patch("", pod.UID, map[string]*string{protocol.PhaseAnnotation: &phase}), metav1.PatchOptions{FieldManager: protocol.Device})
+		_, err := l.Client.Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, patch("", pod.UID, map[string]*string{foreign.PhaseAnnotation: &phase}), metav1.PatchOptions{FieldManager: protocol.Device})
 		return err
 	})
 	if err != nil && !apierrors.IsNotFound(err) {

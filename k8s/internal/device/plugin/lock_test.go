@@ -19,6 +19,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/device/allocations"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/device/inventory"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol/foreign"
 )
 
 // TestSweep has what a plugin that was killed, or a pod that was deleted, left.
@@ -94,10 +95,10 @@ func TestRelease(t *testing.T) {
 		conflicts++
 		return conflicts < 3, nil, conflict
 	})
-	if err := s.Slices.Locker.Release(t.Context(), protocol.Lock{Namespace: "team", Pod: "other"}); err != nil || s.state("pod") != "locked allocating" {
+	if err := s.Slices.Locker.Release(t.Context(), foreign.Lock{Namespace: "team", Pod: "other"}); err != nil || s.state("pod") != "locked allocating" {
 		t.Errorf("the lock of another pod: %v, %s", err, s.state("pod"))
 	}
-	if err := s.Slices.Locker.Release(t.Context(), protocol.Lock{Namespace: "team", Pod: "pod"}); err != nil || s.state("pod") != "free allocating" || conflicts != 3 {
+	if err := s.Slices.Locker.Release(t.Context(), foreign.Lock{Namespace: "team", Pod: "pod"}); err != nil || s.state("pod") != "free allocating" || conflicts != 3 {
 		t.Errorf("%v, %s after %d tries", err, s.state("pod"), conflicts)
 	}
 }

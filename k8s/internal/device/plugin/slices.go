@@ -16,6 +16,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/device/inventory"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/objects"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol/foreign"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/reader"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/slicefile"
 )
@@ -75,7 +76,7 @@ func (a *Allocator) allocateSlices(ids []string) (*v1beta1.ContainerAllocateResp
 	answer, err := a.giveSlices(ctx, pod, ids)
 	a.Metrics.allocated(err)
 	if err != nil {
-		a.release(ctx, lock, pod, protocol.PhaseFailed)
+		a.release(ctx, lock, pod, foreign.PhaseFailed)
 		return nil, err
 	}
 	a.Log.Info("allocated slices", "ids", ids, "namespace", pod.Namespace, "pod", pod.Name)
@@ -89,19 +90,19 @@ func (a *Allocator) allocateSlices(ids []string) (*v1beta1.ContainerAllocateResp
 }
 
 // withoutLock returns a lock for the only pod that waits for slices.
-func (a *Allocator) withoutLock() (lock protocol.Lock, err error) {
+func (a *Allocator) withoutLock() (lock foreign.Lock, err error) {
 	if !a.Slices.WithoutLock {
-		return lock, fmt.Errorf("no scheduler has locked the node (%s): slices are given only to the pod that the lock names", protocol.LockAnnotation)
+		return lock, fmt.Errorf("no scheduler has locked the node (%s): slices are given only to the pod that the lock names", foreign.LockAnnotation)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, r := range a.requests {
-		found := protocol.Lock{Namespace: r.Namespace, Pod: r.Pod}
+		found := foreign.Lock{Namespace: r.Namespace, Pod: r.Pod}
 		if r.Resource != protocol.SliceResource || r.Admitted || a.state.Has(r.Container) || found == lock {
 			continue
 		}
 		if lock.Pod != "" {
-			return protocol.Lock{}, errors.New("several pods wait for slices, and no lock says which one is next")
+			return foreign.Lock{}, errors.New("several pods wait for slices, and no lock says which one is next")
 		}
 		lock = found
 	}
@@ -114,7 +115,7 @@ func (a *Allocator) withoutLock() (lock protocol.Lock, err error) {
 // checkAsked fails if the kubelet may be asking for another pod than that of the lock, whose slices that pod
 // would get: the kubelet does not say for which pod it asks. A pod that was answered or refused a moment ago
 // is waited for; neither the kubelet's list nor the API server may show that yet.
-func (a *Allocator) checkAsked(ctx context.Context, locker Locker, lock protocol.Lock, pod *corev1.Pod, count int) error {
+func (a *Allocator) checkAsked(ctx context.Context, locker Locker, lock foreign.Lock, pod *corev1.Pod, count int) error {
 	if pod == nil || pod.Spec.NodeName != locker.Node || pod.Status.Phase != corev1.PodPending && pod.Status.Phase != "" {
 		return fmt.Errorf("pod %s/%s, which the lock of the node names, does not wait on this node", lock.Namespace, lock.Pod)
 	}
@@ -205,7 +206,7 @@ func (a *Allocator) now() (*allocate.Snapshot, allocations.State, []allocations.
 }
 
 // settleLock releases a lock that its pod does not need any more.
-func (a *Allocator) settleLock(ctx context.Context, lock protocol.Lock, pod *corev1.Pod) {
+func (a *Allocator) settleLock(ctx context.Context, lock foreign.Lock, pod *corev1.Pod) {
 	_, state, _ := a.now()
 	if release, phase := allocate.SettleLock(lock, a.Slices.Locker.Node, pod, state); release {
 		a.release(ctx, lock, pod, phase)
@@ -214,7 +215,7 @@ func (a *Allocator) settleLock(ctx context.Context, lock protocol.Lock, pod *cor
 
 // release says what became of a pod, and releases its lock. What fails is tried again by Sweep, which finds
 // the pod by the lock.
-func (a *Allocator) release(ctx context.Context, lock protocol.Lock, pod *corev1.Pod, phase string) {
+func (a *Allocator) release(ctx context.Context, lock foreign.Lock, pod *corev1.Pod, phase string) {
 	var err error
 	if pod != nil && phase != "" {
 		err = a.Slices.Locker.SetPhase(ctx, pod, phase)

@@ -25,6 +25,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/device/allocations"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/device/inventory"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol/foreign"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/reader"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/slicefile"
 )
@@ -43,9 +44,9 @@ type slicing struct {
 func newSlicing(t *testing.T, lock string, pods ...*corev1.Pod) *slicing {
 	t.Helper()
 	a, node := allocator(t, t.TempDir(), "boot", new(strings.Builder))
-	objects := []runtime.Object{&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node", Annotations: map[string]string{protocol.LockAnnotation: lock, "other": "1"}}}}
+	objects := []runtime.Object{&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node", Annotations: map[string]string{foreign.LockAnnotation: lock, "other": "1"}}}}
 	if lock == "" {
-		delete(objects[0].(*corev1.Node).Annotations, protocol.LockAnnotation)
+		delete(objects[0].(*corev1.Node).Annotations, foreign.LockAnnotation)
 	}
 	for _, p := range pods {
 		objects = append(objects, p)
@@ -174,14 +175,14 @@ func (s *slicing) state(pod string) string {
 		s.t.Error("another annotation is gone")
 	}
 	word := "free"
-	if n.Annotations[protocol.LockAnnotation] != "" {
+	if n.Annotations[foreign.LockAnnotation] != "" {
 		word = "locked"
 	}
 	p, err := s.client.CoreV1().Pods("team").Get(s.t.Context(), pod, metav1.GetOptions{})
 	if err != nil {
 		return word + " gone"
 	}
-	return word + " " + p.Annotations[protocol.PhaseAnnotation]
+	return word + " " + p.Annotations[foreign.PhaseAnnotation]
 }
 
 // sliced is a pod on the node for which a scheduler chose a slice of 10 percent of GPU 0 for each of its
@@ -190,7 +191,7 @@ func sliced(name string, containers int, change ...func(*corev1.Pod)) *corev1.Po
 	part := `[{"uuid":"` + uuidOf(0) + `","compute":10,"vRam":1024}]`
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "team", UID: types.UID("uid-" + name), Annotations: map[string]string{
-			protocol.SlicesAnnotation: "[" + strings.TrimSuffix(strings.Repeat(part+",", containers), ",") + "]", protocol.PhaseAnnotation: protocol.PhaseAllocating,
+			foreign.SlicesAnnotation: "[" + strings.TrimSuffix(strings.Repeat(part+",", containers), ",") + "]", foreign.PhaseAnnotation: foreign.PhaseAllocating,
 		}},
 		Spec: corev1.PodSpec{NodeName: "node"}, Status: corev1.PodStatus{Phase: corev1.PodPending},
 	}
@@ -274,7 +275,7 @@ func TestSlices(t *testing.T) {
 // TestStaleList: a scheduler knows that a pod has ended, and chooses its GPU for one of another class,
 // before the kubelet is asked again what its pods have.
 func TestStaleList(t *testing.T) {
-	next := sliced("next", 1, func(p *corev1.Pod) { p.Annotations[protocol.QoSAnnotation] = gpu.QoSFixedShare })
+	next := sliced("next", 1, func(p *corev1.Pod) { p.Annotations[foreign.QoSAnnotation] = gpu.QoSFixedShare })
 	first := sliced("first", 1)
 	s := newSlicing(t, lockOf+"first", first)
 	see := func(pods ...*corev1.Pod) {
@@ -329,7 +330,7 @@ func TestLateNews(t *testing.T) {
 			s.SetListed([]allocations.Listed{{Container: allocations.Container{Namespace: "team", Pod: "first", Name: "c0"}, IDs: []string{inventory.SliceID(s.node.GPUs[7].UUID, 0)}}})
 		}
 		s.report("first", fails)
-		s.bind(sliced("next", 1, func(p *corev1.Pod) { p.Annotations[protocol.QoSAnnotation] = gpu.QoSFixedShare }))
+		s.bind(sliced("next", 1, func(p *corev1.Pod) { p.Annotations[foreign.QoSAnnotation] = gpu.QoSFixedShare }))
 		s.lock(lockOf + "next")
 		s.first = 1
 		if _, err := s.give(1); err != nil || s.slices() != 1 {
@@ -363,10 +364,10 @@ func TestRefusals(t *testing.T) {
 		{"the pod of another node", lockOf + "pod", sliced("pod", 1, func(p *corev1.Pod) { p.Spec.NodeName = "b" }), nil, "does not wait on this node", "free allocating"},
 		{"a pod that is not bound yet", lockOf + "pod", sliced("pod", 1, func(p *corev1.Pod) { p.Spec.NodeName = "" }), nil, "does not wait on this node", "locked allocating"},
 		{"a pod that runs", lockOf + "pod", sliced("pod", 1, func(p *corev1.Pod) { p.Status.Phase = corev1.PodRunning }), nil, "does not wait on this node", "free success"},
-		{"more than there is", lockOf + "pod", sliced("pod", 1, annotate(protocol.SlicesAnnotation, `[[{"uuid":"`+uuidOf(0)+`","compute":10,"vRam":99999}]]`)), nil, "does not fit", "free failed"},
-		{"an unknown class", lockOf + "pod", sliced("pod", 1, annotate(protocol.QoSAnnotation, "gold")), nil, `"gold"; want best-effort`, "free failed"},
+		{"more than there is", lockOf + "pod", sliced("pod", 1, annotate(foreign.SlicesAnnotation, `[[{"uuid":"`+uuidOf(0)+`","compute":10,"vRam":99999}]]`)), nil, "does not fit", "free failed"},
+		{"an unknown class", lockOf + "pod", sliced("pod", 1, annotate(foreign.QoSAnnotation, "gold")), nil, `"gold"; want best-effort`, "free failed"},
 		{"the driver fails", lockOf + "pod", sliced("pod", 1), errors.New("out of order"), "make the slices: out of order", "free failed"},
-		{"a pod without a phase", lockOf + "pod", sliced("pod", 1, func(p *corev1.Pod) { delete(p.Annotations, protocol.PhaseAnnotation) }), errors.New("out of order"), "out of order", "free "},
+		{"a pod without a phase", lockOf + "pod", sliced("pod", 1, func(p *corev1.Pod) { delete(p.Annotations, foreign.PhaseAnnotation) }), errors.New("out of order"), "out of order", "free "},
 	} {
 		t.Run(test.what, func(t *testing.T) {
 			s := newSlicing(t, test.lock, test.pod)

@@ -13,18 +13,18 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/health"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
-	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol/foreign"
 )
 
 // Koordlet writes the GPUs of a node into a file for koordlet. It is for one goroutine.
 type Koordlet struct {
-	Dir string // protocol.KoordletDir
+	Dir string // foreign.KoordletDir
 	Log *slog.Logger
 
 	node   gpu.Node
-	minors []int                           // by GPU of node
-	links  map[int][]protocol.KoordletLink // the same; nil before the first Set
-	said   string                          // the last error
+	minors []int                          // by GPU of node
+	links  map[int][]foreign.KoordletLink // the same; nil before the first Set
+	said   string                         // the last error
 }
 
 // Set writes the file if it differs. An error is logged once; the next Set tries again.
@@ -32,7 +32,7 @@ func (k *Koordlet) Set(f Facts) {
 	minors := minorsOf(f)
 	if k.links == nil || !slices.Equal(k.minors, minors) || !reflect.DeepEqual(k.node, f.Node) {
 		graph, _ := topology.New(f.Node)
-		k.node, k.minors, k.links = f.Node, minors, protocol.KoordletLinks(graph, minors)
+		k.node, k.minors, k.links = f.Node, minors, foreign.KoordletLinks(graph, minors)
 	}
 	said := ""
 	if err := k.write(koordletGPUs(f, minors, k.links)); err != nil {
@@ -44,17 +44,17 @@ func (k *Koordlet) Set(f Facts) {
 	k.said = said
 }
 
-func (k *Koordlet) write(gpus []protocol.KoordletGPU) error {
+func (k *Koordlet) write(gpus []foreign.KoordletGPU) error {
 	text, err := json.MarshalIndent(gpus, "", " ")
 	if err != nil {
 		return err
 	}
-	temporary := filepath.Join(k.Dir, protocol.KoordletTemporary)
+	temporary := filepath.Join(k.Dir, foreign.KoordletTemporary)
 	if err := atomicfile.MakeDir(temporary, 0o700); err != nil {
 		return err
 	}
 	removeLeft(temporary)
-	_, err = atomicfile.Write(filepath.Join(k.Dir, protocol.KoordletFile), append(text, '\n'), atomicfile.Options{Perm: 0o644, Dir: temporary})
+	_, err = atomicfile.Write(filepath.Join(k.Dir, foreign.KoordletFile), append(text, '\n'), atomicfile.Options{Perm: 0o644, Dir: temporary})
 	return err
 }
 
@@ -67,7 +67,7 @@ func removeLeft(dir string) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
 		info, err := e.Info()
-		if err == nil && atomicfile.IsTemporary(e.Name(), protocol.KoordletFile) && time.Since(info.ModTime()) > leftTime {
+		if err == nil && atomicfile.IsTemporary(e.Name(), foreign.KoordletFile) && time.Since(info.ModTime()) > leftTime {
 			_ = os.Remove(filepath.Join(dir, e.Name()))
 		}
 	}
@@ -76,25 +76,25 @@ func removeLeft(dir string) {
 // koordletGPUs returns the GPUs that Koordinator may give: those with a UUID that are not excluded
 // and have no virtual functions. One that is in use outside Kubernetes is unhealthy, because
 // Koordinator chooses by itself and knows no other reason not to give a GPU.
-func koordletGPUs(f Facts, minors []int, links map[int][]protocol.KoordletLink) []protocol.KoordletGPU {
-	list := []protocol.KoordletGPU{}
+func koordletGPUs(f Facts, minors []int, links map[int][]foreign.KoordletLink) []foreign.KoordletGPU {
+	list := []foreign.KoordletGPU{}
 	for _, g := range f.Node.GPUs {
 		at := indexOf(f.State, g)
 		if at < 0 || g.UUID == "" || len(g.VFs) > 0 {
 			continue
 		}
-		k := protocol.NewKoordletGPU(g, minors[g.Index])
+		k := foreign.NewKoordletGPU(g, minors[g.Index])
 		k.Topology.P2PLinks = links[g.Index]
 		switch c := f.State.GPUs[at]; {
 		case c.Health != health.Healthy:
-			k.Status = protocol.KoordletStatus{ErrCode: protocol.KoordletReason(c.Code), ErrMessage: c.Reason}
+			k.Status = foreign.KoordletStatus{ErrCode: foreign.KoordletReason(c.Code), ErrMessage: c.Reason}
 		case slices.Contains(f.Outside, g.Index):
-			k.Status = protocol.KoordletStatus{ErrCode: "InUse", ErrMessage: "it is in use outside Kubernetes"}
+			k.Status = foreign.KoordletStatus{ErrCode: "InUse", ErrMessage: "it is in use outside Kubernetes"}
 		}
 		list = append(list, k)
 	}
 	// Whether Koordinator takes the links of all GPUs depends on whether the first has any.
-	slices.SortStableFunc(list, func(a, b protocol.KoordletGPU) int {
+	slices.SortStableFunc(list, func(a, b foreign.KoordletGPU) int {
 		return min(1, len(b.Topology.P2PLinks)) - min(1, len(a.Topology.P2PLinks))
 	})
 	return list

@@ -15,11 +15,11 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/health"
-	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol/foreign"
 )
 
 // written are the GPUs in the only file of the directory.
-func written(t *testing.T, dir string) (gpus []protocol.KoordletGPU) {
+func written(t *testing.T, dir string) (gpus []foreign.KoordletGPU) {
 	t.Helper()
 	var files []string
 	entries, err := os.ReadDir(dir)
@@ -45,7 +45,7 @@ func written(t *testing.T, dir string) (gpus []protocol.KoordletGPU) {
 }
 
 // summary is a line for each GPU: its minor, how many links it has, and its status.
-func summary(gpus []protocol.KoordletGPU) (lines []string) {
+func summary(gpus []foreign.KoordletGPU) (lines []string) {
 	for _, g := range gpus {
 		words := []string{g.Minor, strings.Repeat("+", len(g.Topology.P2PLinks))}
 		if !g.Status.Healthy {
@@ -186,8 +186,8 @@ func TestKoordletFile(t *testing.T) {
 // TestKoordletLeft: what a killed writer left goes; the file of another that is writing stays.
 func TestKoordletLeft(t *testing.T) {
 	dir := t.TempDir()
-	temporary := filepath.Join(dir, protocol.KoordletTemporary)
-	left, fresh := filepath.Join(temporary, "."+protocol.KoordletFile+".1.tmp"), filepath.Join(temporary, "."+protocol.KoordletFile+".2.tmp")
+	temporary := filepath.Join(dir, foreign.KoordletTemporary)
+	left, fresh := filepath.Join(temporary, "."+foreign.KoordletFile+".1.tmp"), filepath.Join(temporary, "."+foreign.KoordletFile+".2.tmp")
 	if err := os.Mkdir(temporary, 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/health"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/objects"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol/foreign"
 )
 
 // API is the part of the API server that a Publisher needs; a client of the core group fits.
@@ -108,7 +109,7 @@ func (p *Publisher) Run(ctx context.Context) {
 					said = err.Error()
 					p.log.Warn("not all is published", "error", said)
 				}
-				urgent := v.Annotations[protocol.RegistrationAnnotation] != values.Annotations[protocol.RegistrationAnnotation]
+				urgent := v.Annotations[foreign.RegistrationAnnotation] != values.Annotations[foreign.RegistrationAnnotation]
 				values = v
 				if noticed {
 					events = events.changed(time.Now())

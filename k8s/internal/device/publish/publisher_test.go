@@ -22,6 +22,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/health"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol/foreign"
 )
 
 // api is a fake API server with one Node, which has what others wrote.
@@ -157,13 +158,13 @@ func TestPublisher(t *testing.T) {
 		f.Registration = "[{}]"
 		p.Set(f, nil)
 		synctest.Wait()
-		if got := a.node(t).Annotations[protocol.RegistrationAnnotation]; got != "[{}]" {
+		if got := a.node(t).Annotations[foreign.RegistrationAnnotation]; got != "[{}]" {
 			t.Errorf("the registration is %q", got)
 		}
 		f.Registration = ""
 		p.Set(f, nil)
 		synctest.Wait()
-		if got, ok := a.node(t).Annotations[protocol.RegistrationAnnotation]; ok {
+		if got, ok := a.node(t).Annotations[foreign.RegistrationAnnotation]; ok {
 			t.Errorf("the registration is still %q", got)
 		}
 		n = a.node(t)
@@ -294,7 +295,7 @@ func TestRefusedEvents(t *testing.T) {
 				f.Registration = "[{}]"
 				p.Set(f, nil)
 				synctest.Wait()
-				if got := a.node(t).Annotations[protocol.RegistrationAnnotation]; got != "[{}]" {
+				if got := a.node(t).Annotations[foreign.RegistrationAnnotation]; got != "[{}]" {
 					t.Errorf("schedulers are told %q", got)
 				}
 				tried, lost := len(a.events(t)), apierrors.IsForbidden(deny)

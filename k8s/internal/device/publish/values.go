@@ -13,6 +13,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol/foreign"
 )
 
 // Facts are what is known of a node at one time.
@@ -67,9 +68,9 @@ func (m *maker) values(f Facts) (Values, error) {
 	} else {
 		v.Annotations[protocol.ScoresAnnotation], v.Annotations[protocol.LossesAnnotation] = scores.String(), losses.String()
 	}
-	delete(v.Annotations, protocol.RegistrationAnnotation)
+	delete(v.Annotations, foreign.RegistrationAnnotation)
 	if f.Registration != "" {
-		v.Annotations[protocol.RegistrationAnnotation] = f.Registration
+		v.Annotations[foreign.RegistrationAnnotation] = f.Registration
 	}
 	m.last = v
 	return v, m.err

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol/foreign"
 )
 
 // learnForms keeps annotations, by what they were, with stand-ins.
@@ -37,8 +38,8 @@ func nodeForms(annotations map[string]string) map[string]string {
 
 // podForms is nodeForms for the slices of a pod.
 func podForms(annotations map[string]string) map[string]string {
-	text := annotations[protocol.SlicesAnnotation]
-	lists, err := protocol.ParseSlices(text)
+	text := annotations[foreign.SlicesAnnotation]
+	lists, err := foreign.ParseSlices(text)
 	if err != nil {
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol/foreign"
 )
 
 func (s scrubber) node(n *corev1.Node) *corev1.Node {
@@ -20,12 +21,12 @@ func (s scrubber) node(n *corev1.Node) *corev1.Node {
 				protocol.LabelInstalled, protocol.LabelDriverReady, protocol.LabelDriverMajor, protocol.LabelDriverMinor, protocol.LabelDriverPatch,
 				protocol.LabelDriverMode, protocol.LabelFamily, protocol.LabelMemory, protocol.LabelProduct, protocol.LabelSRIOV, protocol.LabelVFNum),
 			Annotations: s.annotations(n.Annotations, protocol.ScoresAnnotation, protocol.LossesAnnotation, protocol.NodeAnnotation,
-				protocol.StateAnnotation, protocol.RegistrationAnnotation),
+				protocol.StateAnnotation, foreign.RegistrationAnnotation),
 		},
 		Spec: corev1.NodeSpec{Unschedulable: n.Spec.Unschedulable},
 	}
-	if text, ok := n.Annotations[protocol.LockAnnotation]; ok {
-		out.Annotations[protocol.LockAnnotation] = s.lock(text)
+	if text, ok := n.Annotations[foreign.LockAnnotation]; ok {
+		out.Annotations[foreign.LockAnnotation] = s.lock(text)
 	}
 	for _, t := range n.Spec.Taints {
 		for key := range s.selector(map[string]string{t.Key: ""}) {
@@ -47,12 +48,12 @@ func (s scrubber) node(n *corev1.Node) *corev1.Node {
 
 // lock keeps the form of a lock.
 func (s scrubber) lock(text string) string {
-	l, err := protocol.ParseLock(text)
+	l, err := foreign.ParseLock(text)
 	if err != nil {
 		return "not a lock"
 	}
 	at, _, _ := strings.Cut(text, ",")
-	if (l == protocol.Lock{}) {
+	if (l == foreign.Lock{}) {
 		return s.Text(at)
 	}
 	return fmt.Sprintf("%s,%s,%s", s.Text(at), s.namespace(l.Namespace), s.Word(podName, l.Pod))

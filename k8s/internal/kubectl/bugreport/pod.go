@@ -9,6 +9,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/snapshot/scrub"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/objects"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol/foreign"
 )
 
 // podLabels are what the chart's programs are found by.
@@ -21,7 +22,7 @@ func (s scrubber) pod(p *corev1.Pod) *corev1.Pod {
 		ObjectMeta: metav1.ObjectMeta{
 			Name: s.Word(podName, p.Name), Namespace: s.namespace(p.Namespace), CreationTimestamp: p.CreationTimestamp, DeletionTimestamp: p.DeletionTimestamp,
 			Annotations: s.annotations(p.Annotations, protocol.PolicyAnnotation, protocol.GPUsAnnotation, protocol.GivenAnnotation, protocol.MACAAnnotation, protocol.HAMiPolicyAnnotation,
-				protocol.SlicesAnnotation, protocol.QoSAnnotation, protocol.AppClassAnnotation, protocol.PhaseAnnotation),
+				foreign.SlicesAnnotation, foreign.QoSAnnotation, foreign.AppClassAnnotation, foreign.PhaseAnnotation),
 		},
 		Spec: corev1.PodSpec{
 			SchedulerName: p.Spec.SchedulerName, NodeSelector: s.selector(p.Spec.NodeSelector),

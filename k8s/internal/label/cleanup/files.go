@@ -17,6 +17,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/device/allocate"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/logging"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol/foreign"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/slicefile"
 )
@@ -63,7 +64,7 @@ func (f Files) Remove(ctx context.Context) error {
 		errs = append(errs, f.remove(filepath.Split(f.Features)))
 	}
 	if f.Koordlet != "" {
-		errs = append(errs, f.remove(f.Koordlet, protocol.KoordletFile), f.remove(f.Koordlet, protocol.KoordletTemporary))
+		errs = append(errs, f.remove(f.Koordlet, foreign.KoordletFile), f.remove(f.Koordlet, foreign.KoordletTemporary))
 	}
 	errs = append(errs, f.Slices.Set(nil, func(s protocol.SliceFile) bool { return allocate.IsOwnAlias(s.Alias) }))
 	return errors.Join(errs...)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol/foreign"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/scheduler/nodescore"
 )
 
@@ -63,7 +64,7 @@ func (e *Extender) Handler() http.Handler {
 }
 
 // decision is what one verb says to a question.
-type decision func(protocol.ExtenderArgs, nodescore.Request) any
+type decision func(foreign.ExtenderArgs, nodescore.Request) any
 
 // answer returns the answer to the text of a question. The code is that of the error.
 func (e *Extender) answer(places chan struct{}, text []byte, decide decision) (answer []byte, code int, err error) {
@@ -76,7 +77,7 @@ func (e *Extender) answer(places chan struct{}, text []byte, decide decision) (a
 	if err := e.Ready(); err != nil {
 		return nil, http.StatusServiceUnavailable, err
 	}
-	args, err := protocol.ParseExtenderArgs(text)
+	args, err := foreign.ParseExtenderArgs(text)
 	if err != nil {
 		return nil, http.StatusBadRequest, err
 	}
@@ -128,7 +129,7 @@ func (e *Extender) fail(w http.ResponseWriter, verb string, code int, err error)
 	http.Error(w, err.Error(), code)
 }
 
-func (e *Extender) filter(args protocol.ExtenderArgs, r nodescore.Request) any {
+func (e *Extender) filter(args foreign.ExtenderArgs, r nodescore.Request) any {
 	if r.GPUs == 0 {
 		return args.Keep(func(int) bool { return true })
 	}
@@ -149,9 +150,9 @@ func (e *Extender) filter(args protocol.ExtenderArgs, r nodescore.Request) any {
 	return answer
 }
 
-func (e *Extender) prioritize(args protocol.ExtenderArgs, r nodescore.Request) any {
+func (e *Extender) prioritize(args foreign.ExtenderArgs, r nodescore.Request) any {
 	names := args.Names()
-	answer := make([]protocol.HostPriority, len(names))
+	answer := make([]foreign.HostPriority, len(names))
 	for i, name := range names {
 		answer[i].Host = name
 	}

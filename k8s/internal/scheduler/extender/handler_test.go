@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol/foreign"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/status"
 )
 
@@ -39,7 +40,7 @@ func serve(t testing.TB) (*Extender, http.Handler, *prometheus.Registry) {
 
 func question(t testing.TB, gpus int, names ...string) string {
 	t.Helper()
-	text, err := json.Marshal(protocol.ExtenderArgs{Pod: pod("new", "", gpus, false), NodeNames: &names})
+	text, err := json.Marshal(foreign.ExtenderArgs{Pod: pod("new", "", gpus, false), NodeNames: &names})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package protocol
+package foreign
 
 import (
 	"encoding/json"

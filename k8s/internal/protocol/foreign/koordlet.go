@@ -1,4 +1,4 @@
-package protocol
+package foreign
 
 import (
 	"strconv"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
 // KoordletDir is where koordlet, the agent of Koordinator, reads what devices its node has. It
@@ -19,8 +20,8 @@ const KoordletDir = "/var/run/koordlet/xpu-device-infos"
 // KoordletFile is the file of metax-gpu-device there. KoordletTemporary is a directory beside it, where the
 // file is written before it is renamed: koordlet would read an unfinished file, but reads no directory.
 const (
-	KoordletFile      = Device + ".json"
-	KoordletTemporary = "tmp-" + Device
+	KoordletFile      = protocol.Device + ".json"
+	KoordletTemporary = "tmp-" + protocol.Device
 )
 
 // KoordletGPU is a GPU for koordlet, which wants numbers as strings.

@@ -1,10 +1,11 @@
-package protocol
+package foreign
 
 import (
 	"encoding/json"
 	"slices"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
 // Slice is a slice that a scheduler chose for a pod.
@@ -21,14 +22,15 @@ func (s Slice) Whole() bool { return s.Compute == 100 }
 const (
 	maxSlicesText  = 64 << 10
 	maxSliceLists  = 64 // containers of a pod
+	maxSlices      = 128
 	maxSliceMemory = 1 << 30
 )
 
 // ParseSlices reads a SlicesAnnotation: a list of lists, as the scheduler divides them. The error
-// is an ErrAnnotation.
+// is a protocol.ErrAnnotation.
 func ParseSlices(text string) ([][]Slice, error) {
 	if len(text) > maxSlicesText {
-		return nil, wrong(SlicesAnnotation, "%d bytes; at most %d are read", len(text), maxSlicesText)
+		return nil, protocol.Invalid(SlicesAnnotation, "%d bytes; at most %d are read", len(text), maxSlicesText)
 	}
 	var raw [][]struct {
 		UUID    string `json:"uuid"`
@@ -36,25 +38,25 @@ func ParseSlices(text string) ([][]Slice, error) {
 		VRAM    int    `json:"vRam"`
 	}
 	if err := json.Unmarshal([]byte(text), &raw); err != nil {
-		return nil, wrong(SlicesAnnotation, "%.80q is not a list of lists of slices", text)
+		return nil, protocol.Invalid(SlicesAnnotation, "%.80q is not a list of lists of slices", text)
 	}
 	if len(raw) > maxSliceLists {
-		return nil, wrong(SlicesAnnotation, "%d lists; at most %d are read", len(raw), maxSliceLists)
+		return nil, protocol.Invalid(SlicesAnnotation, "%d lists; at most %d are read", len(raw), maxSliceLists)
 	}
 	lists := make([][]Slice, len(raw))
 	for i, list := range raw {
-		if len(list) > maxGPUs {
-			return nil, wrong(SlicesAnnotation, "%d slices in one list; at most %d are read", len(list), maxGPUs)
+		if len(list) > maxSlices {
+			return nil, protocol.Invalid(SlicesAnnotation, "%d slices in one list; at most %d are read", len(list), maxSlices)
 		}
 		for _, s := range list {
 			u, err := gpu.ParseUUID(s.UUID)
 			switch {
 			case err != nil:
-				return nil, wrong(SlicesAnnotation, "%.40q is not the UUID of a GPU", s.UUID)
+				return nil, protocol.Invalid(SlicesAnnotation, "%.40q is not the UUID of a GPU", s.UUID)
 			case s.Compute < 0 || s.Compute > 100:
-				return nil, wrong(SlicesAnnotation, "compute %d of %s; want 0 to 100", s.Compute, u)
+				return nil, protocol.Invalid(SlicesAnnotation, "compute %d of %s; want 0 to 100", s.Compute, u)
 			case s.VRAM < 0 || s.VRAM > maxSliceMemory:
-				return nil, wrong(SlicesAnnotation, "vRam %d of %s; want MiB", s.VRAM, u)
+				return nil, protocol.Invalid(SlicesAnnotation, "vRam %d of %s; want MiB", s.VRAM, u)
 			}
 			lists[i] = append(lists[i], Slice{u, s.Compute, s.VRAM})
 		}
@@ -80,7 +82,7 @@ func ParseSliceChoice(annotations map[string]string) (c SliceChoice, err error) 
 	}
 	if text, ok := annotations[QoSAnnotation]; ok {
 		if c.QoS = text; !slices.Contains(gpu.QoSClasses(), text) {
-			return SliceChoice{}, wrong(QoSAnnotation, "%.40q; want %s, %s or %s", text, gpu.QoSBestEffort, gpu.QoSFixedShare, gpu.QoSBurstShare)
+			return SliceChoice{}, protocol.Invalid(QoSAnnotation, "%.40q; want %s, %s or %s", text, gpu.QoSBestEffort, gpu.QoSFixedShare, gpu.QoSBurstShare)
 		}
 	}
 	c.Online = annotations[AppClassAnnotation] == "online"

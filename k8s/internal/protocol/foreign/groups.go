@@ -1,4 +1,4 @@
-package protocol
+package foreign
 
 import (
 	"github.com/metax-ctk/container-toolkit/internal/alloc"

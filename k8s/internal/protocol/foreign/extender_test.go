@@ -1,4 +1,4 @@
-package protocol
+package foreign
 
 import (
 	"encoding/json"
@@ -17,7 +17,7 @@ func TestExtenderArgs(t *testing.T) {
 		"neither":        {`{"Pod":{}}`, `{}`},
 		"no pod":         {`{"NodeNames":["a"]}`, "invalid question of a scheduler: it has no pod"},
 		"empty":          {``, `invalid question of a scheduler: "unexpected end of JSON input"`},
-		"another form":   {`[]`, `invalid question of a scheduler: "json: cannot unmarshal array into Go value of type protocol.ExtenderArgs"`},
+		"another form":   {`[]`, `invalid question of a scheduler: "json: cannot unmarshal array into Go value of type foreign.ExtenderArgs"`},
 		"not a node":     {`{"Pod":{},"Nodes":{"items":[1]}}`, `invalid question of a scheduler: "an item of Nodes is not a node"`},
 		"not a quantity": {`{"Pod":{"spec":{"containers":[{"resources":{"limits":{"x":"y"}}}]}}}`, `invalid question of a scheduler: "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"`},
 	} {

@@ -1,4 +1,4 @@
-package protocol
+package foreign
 
 import (
 	"encoding/json"
@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
 // recorded is what real schedulers wrote.
@@ -130,7 +131,7 @@ func TestSliceChoice(t *testing.T) {
 		switch {
 		case err == nil && (test.err != "" || c.String() != test.want):
 			t.Errorf("%s %.40q gives %s, want %s%s", test.key, test.text, c, test.want, test.err)
-		case err != nil && (test.err == "" || !errors.Is(err, ErrAnnotation) || !strings.Contains(err.Error(), test.err)):
+		case err != nil && (test.err == "" || !errors.Is(err, protocol.ErrAnnotation) || !strings.Contains(err.Error(), test.err)):
 			t.Errorf("%s %.40q: %v, want %q", test.key, test.text, err, test.err)
 		}
 	}
@@ -154,7 +155,7 @@ func TestParseLock(t *testing.T) {
 		switch {
 		case err == nil && (test.err != "" || lock.Namespace+"/"+lock.Pod != test.want):
 			t.Errorf("%.40q gives %v, want %s%s", test.text, lock, test.want, test.err)
-		case err != nil && (test.err == "" || !errors.Is(err, ErrAnnotation) || !strings.Contains(err.Error(), test.err)):
+		case err != nil && (test.err == "" || !errors.Is(err, protocol.ErrAnnotation) || !strings.Contains(err.Error(), test.err)):
 			t.Errorf("%.40q: %v, want %q", test.text, err, test.err)
 		}
 	}
@@ -176,7 +177,7 @@ func FuzzSliceChoice(f *testing.F) {
 		}
 		_, lockErr := ParseLock(lock)
 		for _, err := range []error{err, lockErr} {
-			if err != nil && (!errors.Is(err, ErrAnnotation) || len(err.Error()) > 1000 || strings.ContainsAny(err.Error(), "\n\x1b")) {
+			if err != nil && (!errors.Is(err, protocol.ErrAnnotation) || len(err.Error()) > 1000 || strings.ContainsAny(err.Error(), "\n\x1b")) {
 				t.Errorf("error %q", err)
 			}
 		}
