@@ -25,8 +25,11 @@ const (
 	VFIO    = "vfio" // GPUs that are bound to vfio
 )
 
-// Host is the reason beside ready that what the host itself has is used.
-const Host = "Host"
+// The reasons that the operator plans by, or that several components give.
+const (
+	Host          = "Host"          // beside ready: what the host itself has is used
+	RestartFailed = "RestartFailed" // of Runtime: an engine did not start again
+)
 
 var components = []string{Runtime, Driver, MACA, VF, VFIO}
 

@@ -47,7 +47,7 @@ const (
 	Refused       = "Refused"       // an engine cannot be set up as it is
 	Changed       = "Changed"       // somebody changed what was set up
 	RestartNeeded = "RestartNeeded" // by hand
-	RestartFailed = "RestartFailed"
+	RestartFailed = report.RestartFailed
 	InUse         = "InUse"  // containers use what is to be taken back
 	Failed        = "Failed" // any other error
 )

@@ -6,7 +6,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/metax-ctk/container-toolkit/internal/wording"
-	"github.com/metax-ctk/container-toolkit/k8s/internal/agent/enginesetup"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
 )
@@ -116,6 +115,6 @@ func (n Nodes) matching(selector map[string]string, in bool) (list []string) {
 func (n Nodes) unsettled(selector map[string]string) []string {
 	return slices.DeleteFunc(n.letIn(selector), func(name string) bool {
 		r, ok := n.Reports[report.Runtime][name]
-		return ok && r.Reason != enginesetup.RestartFailed
+		return ok && r.Reason != report.RestartFailed
 	})
 }

@@ -7,7 +7,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 
-	"github.com/metax-ctk/container-toolkit/k8s/internal/agent/enginesetup"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
 )
@@ -76,7 +75,7 @@ func TestRuntimeOff(t *testing.T) {
 		if !slices.Contains(pod.InitContainers[0].Args, "--remove") || !slices.Contains(pod.Containers[0].Args, "--remove") || len(p.Shut)+len(p.Delete) > 0 {
 			t.Fatalf("%s: %q %q %q", off, pod.Containers[0].Args, p.Shut, p.Delete)
 		}
-		w.nodes.Reports[report.Runtime] = map[string]report.Report{"b": {Reason: enginesetup.InUse, Message: "1 container"}}
+		w.nodes.Reports[report.Runtime] = map[string]report.Report{"b": {Reason: "InUse", Message: "1 container"}}
 		if p = w.run(o); len(p.Delete) > 0 || !strings.Contains(message(p.Status, "RuntimeReady"), "taken back: b: 1 container (InUse)") {
 			t.Errorf("%s: %q %s", off, p.Delete, message(p.Status, "RuntimeReady"))
 		}
