@@ -43,7 +43,7 @@ func driverCommands() []*cli.Command {
 			Name: "driver-payload", Usage: "copies the files of a driver out of the image that it runs in, and ends",
 			Flags: []cli.Flag{to, &cli.StringFlag{Name: "from", Value: "/", Usage: "root `DIR` of the image"}},
 			Action: func(c *cli.Context) error {
-				return driver.Collect(c.String("from"), c.String("to"))
+				return driver.Collect(c.Context, c.String("from"), c.String("to"))
 			},
 		},
 	}

@@ -51,7 +51,7 @@ func newScene(t *testing.T, version string) *scene {
 	s := &scene{t: t, host: simtest.Write(t, tree), record: filepath.Join(t.TempDir(), "driver.json")}
 	must(t, Simulation{s.host}.Unload())
 	must(t, os.RemoveAll(s.host.Join("/opt/mxdriver")))
-	s.payload = collect(t, image(t, version, nil))
+	s.payload = collected(t, image(t, version, nil))
 	return s
 }
 
@@ -139,7 +139,7 @@ func TestLife(t *testing.T) {
 	}
 
 	// An upgrade: announced, then blocked by users, then done.
-	s.payload = collect(t, image(t, "5.0.0", nil))
+	s.payload = collected(t, image(t, "5.0.0", nil))
 	s.users = Users{Plugin: []string{"metax-gpu-device"}, Pods: []string{"pod team/job"}}
 	a := s.agent()
 	if r := s.looks(a, 3); said(r) != "cloud InUse" || !strings.Contains(r.Message, "pod team/job") || s.unloads > 0 {
@@ -164,7 +164,7 @@ func TestLife(t *testing.T) {
 	s.check("5.0.0")
 
 	// A payload without a module for the kernel leaves the driver.
-	s.payload = collect(t, image(t, "6.0.0", func(dir string) {
+	s.payload = collected(t, image(t, "6.0.0", func(dir string) {
 		put(t, dir, "lib/modules/"+release+"/updates/metax.ko", string(sim.Module("7.0", "6.0.0")))
 	}))
 	if r := s.looks(s.agent(), 2); said(r) != "cloud ready NoModule" || r.Version != "5.0.0" {
@@ -175,7 +175,7 @@ func TestLife(t *testing.T) {
 	// A boot: the module is gone, and the record below /run.
 	must(t, Simulation{s.host}.Unload())
 	must(t, os.Remove(s.record))
-	s.payload = collect(t, image(t, "5.0.0", nil))
+	s.payload = collected(t, image(t, "5.0.0", nil))
 	if got := said(s.looks(s.agent(), 1)); got != "cloud ready" {
 		t.Errorf("after a boot: %s", got)
 	}
@@ -239,7 +239,7 @@ func TestKill(t *testing.T) {
 	} {
 		s := newScene(t, "4.0.0")
 		s.looks(s.agent(), 1)
-		s.payload = collect(t, image(t, "5.0.0", nil))
+		s.payload = collected(t, image(t, "5.0.0", nil))
 		dead := false
 		s.die = func(at string) bool {
 			points[at] = true
@@ -345,7 +345,7 @@ func TestRefused(t *testing.T) {
 func TestFilesBeforeUnload(t *testing.T) {
 	s := newScene(t, "4.0.0")
 	s.looks(s.agent(), 1)
-	s.payload = collect(t, image(t, "5.0.0", nil))
+	s.payload = collected(t, image(t, "5.0.0", nil))
 	p, err := Read(s.payload)
 	must(t, err)
 	must(t, os.Remove(filepath.Join(s.payload, "opt/mxdriver/bin/mx-smi"))) // the payload cannot be copied

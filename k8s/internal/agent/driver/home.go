@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/agent/payload"
 )
 
 // The user-space part of the driver is at /opt/mxdriver: a link to a directory beside it with the ID of the payload
@@ -65,15 +67,21 @@ func writeHome(host *hostfs.Root, dir, id string, use bool) (err error) {
 
 // unpack makes the directory name with the files of a payload: all of them, or nothing of that name.
 func unpack(opt *os.Root, dir, name string) error {
-	payload, err := os.OpenRoot(dir)
+	from, err := os.OpenRoot(filepath.Join(dir, homeDir))
 	if err != nil {
 		return err
 	}
-	defer payload.Close()
-	if err := opt.RemoveAll(name + part); err != nil {
+	defer from.Close()
+	if err := errors.Join(opt.RemoveAll(name+part), opt.Mkdir(name+part, 0o755)); err != nil {
 		return err
 	}
-	if err := newCopier(payload, opt).tree(homeDir, name+part); err != nil {
+	to, err := opt.OpenRoot(name + part)
+	if err != nil {
+		return err
+	}
+	defer to.Close()
+	// It goes on when the agent is stopped: a node is not left without a driver.
+	if err := payload.Copy(context.Background(), limit, payload.Tree{From: from, Path: "/" + homeDir, To: to}); err != nil {
 		return errors.Join(err, opt.RemoveAll(name+part))
 	}
 	at, err := opt.Open(".")

@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/compat"
 	"github.com/metax-ctk/container-toolkit/internal/discover/sysfs"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/agent/payload"
 )
 
 // The layout of a payload's image: any number of modules below modulesDir, each for the kernel that its own words
@@ -24,38 +26,54 @@ const (
 	homeDir    = "opt/mxdriver"
 )
 
+// limit bounds what a payload has of a driver.
+var limit = payload.Limit{Bytes: 4 << 30, Entries: 20000}
+
 // Collect copies what is of use in the image below from to the directory to, which is emptied first.
-func Collect(from, to string) error {
+func Collect(ctx context.Context, from, to string) error {
+	if err := collect(ctx, from, to, limit); err != nil {
+		return fmt.Errorf("collect the driver: %w", err)
+	}
+	return nil
+}
+
+func collect(ctx context.Context, from, to string, limit payload.Limit) error {
 	image, err := os.OpenRoot(from)
 	if err != nil {
-		return fmt.Errorf("collect the driver: %w", err)
+		return err
 	}
 	defer image.Close()
 	out, err := os.OpenRoot(to)
 	if err != nil {
-		return fmt.Errorf("collect the driver: %w", err)
+		return err
 	}
 	defer out.Close()
+	var trees []payload.Tree
 	for _, dir := range []string{modulesDir, homeDir} {
 		top, _, _ := strings.Cut(dir, "/")
 		if err := out.RemoveAll(top); err != nil {
-			return fmt.Errorf("collect the driver: %w", err)
+			return err
 		}
-	}
-	c := newCopier(image, out)
-	for _, dir := range []string{modulesDir, homeDir} {
-		c.want = nil
-		if dir == modulesDir {
-			c.want = func(file string) bool { return path.Base(file) == moduleFile }
-		}
-		if _, err := image.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+		tree := payload.Tree{Path: "/" + dir}
+		if tree.From, err = image.OpenRoot(dir); errors.Is(err, fs.ErrNotExist) {
 			continue // Read says what is missing
+		} else if err != nil {
+			return err
 		}
-		if err := c.tree(dir, dir); err != nil {
-			return fmt.Errorf("collect the driver from the image: %w", err)
+		defer tree.From.Close()
+		if err := out.MkdirAll(dir, 0o755); err != nil {
+			return err
 		}
+		if tree.To, err = out.OpenRoot(dir); err != nil {
+			return err
+		}
+		defer tree.To.Close()
+		if dir == modulesDir {
+			tree.Want = func(file string) bool { return path.Base(file) == moduleFile }
+		}
+		trees = append(trees, tree)
 	}
-	return nil
+	return payload.Copy(ctx, limit, trees...)
 }
 
 // Module is a kernel module of a payload.

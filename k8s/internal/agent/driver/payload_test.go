@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/agent/payload"
 )
 
 const release = "6.8.0-31-generic" // of simulated hosts
@@ -31,11 +32,11 @@ func image(t *testing.T, version string, change func(dir string)) string {
 	return dir
 }
 
-// collect is what Collect takes out of an image.
-func collect(t *testing.T, image string) string {
+// collected is what Collect takes out of an image.
+func collected(t *testing.T, image string) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := Collect(image, dir); err != nil {
+	if err := Collect(t.Context(), image, dir); err != nil {
 		t.Fatal(err)
 	}
 	return dir
@@ -64,7 +65,7 @@ func TestCollect(t *testing.T) {
 		must(t, os.Symlink("libmxsml.so", filepath.Join(dir, "opt/mxdriver/lib/libmxsml.so.1")))
 		must(t, os.Symlink("/etc", filepath.Join(dir, "lib/modules/build")))
 	})
-	to := collect(t, dir)
+	to := collected(t, dir)
 	p, err := Read(to)
 	must(t, err)
 	want := []Module{
@@ -85,7 +86,7 @@ func TestCollect(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(to, "opt/mxdriver/bin/mx-smi")); err != nil || info.Mode().Perm() != 0o755 {
 		t.Error(info, err)
 	}
-	must(t, Collect(dir, to))
+	must(t, Collect(t.Context(), dir, to))
 	if again, err := Read(to); err != nil || again.ID != p.ID {
 		t.Errorf("collected again: %s, then %s (%v)", p.ID, again.ID, err)
 	}
@@ -99,30 +100,28 @@ func TestCollect(t *testing.T) {
 func TestCollectRefuses(t *testing.T) {
 	home := func(dir string) string { return filepath.Join(dir, "opt/mxdriver/x") }
 	for want, change := range map[string]func(dir string){
-		"which is not below /opt/mxdriver":  func(dir string) { must(t, os.Symlink("/etc/shadow", home(dir))) },
-		`is a link to "../../etc"`:          func(dir string) { must(t, os.Symlink("../../etc", home(dir))) },
-		`is a link to "../mxdriver.host"`:   func(dir string) { must(t, os.Symlink("../mxdriver.host", home(dir))) },
-		"is neither a file nor a directory": func(dir string) { must(t, unix.Mkfifo(home(dir), 0o644)) },
-		"is more than 32 directories deep":  func(dir string) { must(t, os.MkdirAll(home(dir)+strings.Repeat("/a", 40), 0o755)) },
+		`the link /opt/mxdriver/x of the image leads out of it, to "/etc/shadow"`:        func(dir string) { must(t, os.Symlink("/etc/shadow", home(dir))) },
+		`the link x of the payload does not stay inside: it leads to "../../etc"`:        func(dir string) { must(t, os.Symlink("../../etc", home(dir))) },
+		`the link x of the payload does not stay inside: it leads to "../mxdriver.host"`: func(dir string) { must(t, os.Symlink("../mxdriver.host", home(dir))) },
+		`the link x of the payload does not stay inside: it leads to "here/here/../../etc/shadow"`: func(dir string) {
+			must(t, os.Symlink(".", filepath.Join(dir, "opt/mxdriver/here")))
+			must(t, os.Symlink("here/here/../../etc/shadow", home(dir)))
+		},
+		"/opt/mxdriver/x of the image is neither a file": func(dir string) { must(t, unix.Mkfifo(home(dir), 0o644)) },
+		"is more than 64 directories deep":               func(dir string) { must(t, os.MkdirAll(home(dir)+strings.Repeat("/a", 70), 0o755)) },
 	} {
-		if err := Collect(image(t, "4.0.0", change), t.TempDir()); err == nil || !strings.Contains(err.Error(), want) {
+		if err := Collect(t.Context(), image(t, "4.0.0", change), t.TempDir()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
-	from, err := os.OpenRoot(image(t, "4.0.0", nil))
-	must(t, err)
-	to, err := os.OpenRoot(t.TempDir())
-	must(t, err)
-	for want, change := range map[string]func(*copier){
-		"more than 20000 files": func(c *copier) { c.files = 2 },
-		"more than 4 GiB":       func(c *copier) { c.bytes = 100 },
+	from := image(t, "4.0.0", nil)
+	for want, limit := range map[string]payload.Limit{
+		"more than 2 files":   {Bytes: limit.Bytes, Entries: 2},
+		"more than 100 bytes": {Bytes: 100, Entries: limit.Entries},
 	} {
-		c := newCopier(from, to)
-		change(c)
-		if err := c.tree(homeDir, "a"); err == nil || !strings.Contains(err.Error(), want) {
+		if err := collect(t.Context(), from, t.TempDir(), limit); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
-		must(t, to.RemoveAll("a"))
 	}
 }
 
@@ -140,7 +139,7 @@ func TestReadRefuses(t *testing.T) {
 		"it does not say which kernel it is for":      module(strings.Replace(sound, "vermagic=", "vermagix=", 1)),
 		"its words have blanks or control characters": module(strings.Replace(sound, "version=4.0.0", "version=4\n0 0", 1)),
 	} {
-		if _, err := Read(collect(t, image(t, "4.0.0", change))); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Read(collected(t, image(t, "4.0.0", change))); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}

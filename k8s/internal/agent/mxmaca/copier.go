@@ -10,7 +10,9 @@ import (
 	"syscall"
 
 	"github.com/metax-ctk/container-toolkit/internal/atomicfile"
+	"github.com/metax-ctk/container-toolkit/internal/discover/maca"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/agent/payload"
 )
 
 // Staged is what a Copier made of one payload image. Its file is beside the copy.
@@ -38,6 +40,9 @@ type Copier struct {
 	Limit int64        // bytes of an installation
 }
 
+// maxEntries bounds the files, directories and links of a payload; a real one has some ten thousand.
+const maxEntries = 1 << 20
+
 // Run copies, and says in a file what came of it. It fails only if that file cannot be written: what is wrong with
 // one image must not keep the others from being copied.
 func (c Copier) Run(ctx context.Context) (Staged, error) {
@@ -63,9 +68,12 @@ func (c Copier) Run(ctx context.Context) (Staged, error) {
 
 func reasonOf(err error) string {
 	var known *Error
+	var invalid payload.Invalid
 	switch {
 	case errors.As(err, &known):
 		return known.Reason
+	case errors.As(err, &invalid):
+		return BadPayload
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return NoSpace
 	}
@@ -86,14 +94,6 @@ func (c Copier) copy(ctx context.Context) (string, error) {
 		return version, fmt.Errorf("read MXMACA of the image: %w", err)
 	}
 	defer from.Close()
-	t := tree{from, dir}
-	bytes, entries, err := t.size(ctx, c.Limit)
-	if err != nil {
-		return version, err
-	}
-	if err := fits(filepath.Dir(c.Dir), bytes, entries); err != nil {
-		return version, err
-	}
 	at := filepath.Join(c.Dir, treeDir)
 	if err := os.RemoveAll(at); err != nil { // of a copy that was killed
 		return version, err
@@ -106,8 +106,9 @@ func (c Copier) copy(ctx context.Context) (string, error) {
 		return version, err
 	}
 	defer to.Close()
-	if err := t.copyTo(ctx, to, bytes); err != nil {
-		return version, err
+	limit := payload.Limit{
+		Bytes: c.Limit, Option: "maca.maxGiB", Entries: maxEntries,
+		Fits: func(bytes, entries int64) error { return fits(filepath.Dir(c.Dir), bytes, entries) },
 	}
-	return version, check(to)
+	return version, payload.Copy(ctx, limit, payload.Tree{From: from, Path: dir, Alias: maca.Path, To: to})
 }

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/metax-ctk/container-toolkit/internal/discover/maca"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/agent/payload"
 )
 
 // The directories of this package in /opt of the host. A record, maca-VERSION.json, says that the operator installed
@@ -73,7 +74,7 @@ func (s store) install(dir, version string) error {
 		return fmt.Errorf("find what was copied: %w", err)
 	}
 	defer tree.Close()
-	if err := check(tree); err != nil {
+	if err := payload.Check(tree); err != nil {
 		return err
 	}
 	if err := s.sync(from); err != nil {

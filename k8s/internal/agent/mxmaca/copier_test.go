@@ -164,32 +164,6 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
-// TestCheck has links of a copy, "" for those that stay inside, or the one that does not.
-func TestCheck(t *testing.T) {
-	for text, want := range map[string]string{
-		"a x|b -> a|c -> none|d/e -> ../a":         "",
-		"a -> ../b":                                "a",
-		"d/e -> ../../b":                           "d/e",
-		"a -> /etc/passwd":                         "a",
-		"self -> .|x -> self/../b":                 "x",
-		"deep/er/f x|d -> deep/er|x -> d/../..":    "",
-		"deep/er/f x|d -> deep/er|x -> d/../../..": "x",
-		"a -> b|b -> a":                            "a",
-	} {
-		dir := t.TempDir()
-		write(t, dir, strings.Split(text, "|")...)
-		root, err := os.OpenRoot(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		err = check(root)
-		root.Close()
-		if got := err == nil; got != (want == "") || err != nil && (!strings.Contains(err.Error(), "the link "+want+" of") || reasonOf(err) != BadPayload) {
-			t.Errorf("%s: %v", text, err)
-		}
-	}
-}
-
 // TestStop copies nothing after the end of the context, and says nothing of it.
 func TestStop(t *testing.T) {
 	h, dir := newHost(t), t.TempDir()
@@ -225,25 +199,5 @@ func TestCopyKilled(t *testing.T) {
 	write(t, h.opt, stagingDir+"/0/tree/Version.txt x", stagingDir+"/0/tree/lib/a half")
 	if got := h.image(t, "0", big, "opt/maca-3.8/Version.txt Version:3.8.0.1", "opt/maca-3.8/lib/a whole"); got.Reason != "" {
 		t.Errorf("%+v", got)
-	}
-}
-
-// TestTooManyFiles stops at a limit of entries in all directories.
-func TestTooManyFiles(t *testing.T) {
-	dir := t.TempDir()
-	write(t, dir, "a/1 x", "a/2 x", "b x")
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer root.Close()
-	for left, want := range map[int]string{4: "", 3: BadPayload, 1: BadPayload} {
-		got := ""
-		if err := fs.WalkDir(&limited{root.FS(), tree{root, "/opt/maca"}, left}, ".", func(_ string, _ fs.DirEntry, err error) error { return err }); err != nil {
-			got = reasonOf(err)
-		}
-		if got != want {
-			t.Errorf("%d entries: got %q, want %q", left, got, want)
-		}
 	}
 }

@@ -19,7 +19,7 @@ func TestReadDir(t *testing.T) {
 	}
 	defer root.Close()
 	for n := range 4 {
-		entries, err := ReadDir(root, ".", 3)
+		entries, err := readDir(root, ".", 3)
 		if err != nil || len(entries) != min(n, 3) {
 			t.Errorf("%d entries: got %d, %v", n, len(entries), err)
 		}
@@ -27,16 +27,16 @@ func TestReadDir(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if entries, err := ReadDir(root, ".", 3); err != nil || len(entries) != 3 {
+	if entries, err := readDir(root, ".", 3); err != nil || len(entries) != 3 {
 		t.Errorf("got %d entries, %v; want 3", len(entries), err)
 	}
-	if _, err := ReadDir(root, "none", 3); err == nil {
+	if _, err := readDir(root, "none", 3); err == nil {
 		t.Error("a directory that does not exist is read")
 	}
 	if err := unix.Mkfifo(filepath.Join(dir, "fifo"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ReadDir(root, "fifo", 3); !errors.Is(err, unix.ENOTDIR) {
+	if _, err := readDir(root, "fifo", 3); !errors.Is(err, unix.ENOTDIR) {
 		t.Errorf("a FIFO: %v", err)
 	}
 }

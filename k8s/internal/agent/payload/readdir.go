@@ -1,4 +1,3 @@
-// Package payload reads the directories of payload images, of which nothing is known.
 package payload
 
 import (
@@ -12,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ReadDir returns the entries of a directory, sorted, and at most limit of them. It reads no further: a directory can
+// readDir returns the entries of a directory, sorted, and at most limit of them. It reads no further: a directory can
 // have more entries than fit into memory.
-func ReadDir(root *os.Root, dir string, limit int) ([]fs.DirEntry, error) {
+func readDir(root *os.Root, dir string, limit int) ([]fs.DirEntry, error) {
 	file, err := root.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NONBLOCK, 0) // a FIFO is refused, not waited for
 	if err != nil {
 		return nil, err
