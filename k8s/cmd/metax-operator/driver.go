@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"path/filepath"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/holders/procfs"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/agent/driver"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/agent/keep"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/logging"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/program"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
@@ -75,17 +75,16 @@ func runDriver(c *cli.Context) error {
 		Host: host, Devices: devices, Plugins: plugins, Proc: procfs.New("/proc", -1),
 		Kubelet: podresources.New(c.String("podresources-socket")), Leases: host.Join("/run/metax-container-toolkit/leases"),
 	}
+	write := keep.Files(c.String("reports-dir"), report.Driver)
 	agent := &driver.Agent{
 		Host: host, Payload: c.String("payload"), Record: c.String("record"), PreferHost: c.Bool("prefer-host"),
 		Loader: loader, Users: users.Look, Log: log, Now: time.Now,
-		Report: func(r report.Report) error {
+		Loop: keep.Loop{Log: log, Interval: c.Duration("interval"), Whole: true, Write: func(r report.Report, ok bool) error {
 			r.Pod = c.String("pod-uid")
-			_, err := report.Write(c.String("reports-dir"), report.Driver, r)
-			return err
-		},
+			return write(r, ok)
+		}},
 	}
-	ready := agent.Run(context.WithoutCancel(c.Context), c.Context.Done(), c.Duration("interval"))
-	if ready {
+	if agent.Run(c.Context) {
 		return nil
 	}
 	// Nobody tries again: a driver that is loaded can be used.

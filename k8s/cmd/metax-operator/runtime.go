@@ -1,8 +1,8 @@
 package main
 
 import (
+	"context"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -10,6 +10,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/child"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/agent/enginesetup"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/agent/keep"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/logging"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
@@ -42,42 +43,27 @@ func setEnginesUp(c *cli.Context) error {
 		return err
 	}
 	e := enginesetup.Engines{Root: host, Run: child.Below(host.Dir()), Programs: c.String("programs"), Default: c.Bool("set-as-default"), Log: log}
-	for {
-		var r report.Report
+	look := func(ctx context.Context) (r report.Report, ok bool) {
 		if c.Bool("remove") {
-			r = e.TakeBack(c.Context)
-		} else {
-			r = e.SetUp(c.Context, c.Bool("once"))
+			r = e.TakeBack(ctx)
+			return r, !r.Ready // where everything was taken back there is none
 		}
-		if err := publish(c, r, log); err != nil {
-			return err
-		}
-		if c.Bool("once") && r.Reason == enginesetup.RestartFailed {
-			<-c.Context.Done() // the pod is not ready, so no other node has its turn
-		}
-		if c.Bool("once") {
-			if c.Bool("remove") && !r.Ready && r.Reason != enginesetup.InUse {
-				return fmt.Errorf("take back what was set up: %s", r.Message)
-			}
-			return nil
-		}
-		select {
-		case <-c.Context.Done():
-			return nil
-		case <-time.After(c.Duration("interval")):
-		}
+		return e.SetUp(ctx, c.Bool("once")), true
 	}
-}
-
-// publish writes the report; where everything was taken back there is none.
-func publish(c *cli.Context, r report.Report, log *slog.Logger) error {
-	dir := c.String("reports-dir")
-	if c.Bool("remove") && r.Ready {
-		return report.Remove(dir, report.Runtime)
+	loop := keep.Loop{Write: keep.Files(c.String("reports-dir"), report.Runtime), Log: log, Interval: c.Duration("interval")}
+	if !c.Bool("once") {
+		loop.Run(c.Context, look)
+		return nil
 	}
-	changed, err := report.Write(dir, report.Runtime, r)
-	if changed {
-		log.Info("reported", "ready", r.Ready, "reason", r.Reason, "message", r.Message)
+	r, ok := look(c.Context)
+	if err := loop.Say(r, ok); err != nil {
+		return err
 	}
-	return err
+	if r.Reason == enginesetup.RestartFailed {
+		<-c.Context.Done() // the pod is not ready, so no other node has its turn
+	}
+	if c.Bool("remove") && !r.Ready && r.Reason != enginesetup.InUse {
+		return fmt.Errorf("take back what was set up: %s", r.Message)
+	}
+	return nil
 }

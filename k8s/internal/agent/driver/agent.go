@@ -14,6 +14,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/compat"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/agent/keep"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
 )
 
@@ -30,7 +31,7 @@ type Agent struct {
 	PreferHost bool
 	Loader     Loader
 	Users      func(context.Context) Users
-	Report     func(report.Report) error
+	Loop       keep.Loop
 	Log        *slog.Logger
 	Now        func() time.Time
 
@@ -40,40 +41,25 @@ type Agent struct {
 	failed report.Failure[report.Report]
 	// announced is whether it was reported in an earlier look that the driver will be unloaded.
 	announced bool
-	last      report.Report
 }
 
-// Run looks after each interval, until it is ended, and returns whether the driver is ready then. A look that has begun
+// Run looks again and again until the context ends, and returns whether the driver is ready then. A look that has begun
 // goes on, so that the end of a pod does not leave a node without a driver.
-func (a *Agent) Run(ctx context.Context, end <-chan struct{}, interval time.Duration) (ready bool) {
-	try := func(r report.Report) {
-		if err := a.say(r); err != nil {
-			a.Log.Error("the report is not written; trying again", "error", err)
-		}
-	}
+func (a *Agent) Run(ctx context.Context) (ready bool) {
 	if !a.Host.Exists(moduleDir) {
-		try(report.Report{Mode: gpu.DriverCloud, Reason: Loading, Message: "the driver's payload is being read"})
+		_ = a.say(report.Report{Mode: gpu.DriverCloud, Reason: Loading, Message: "the driver's payload is being read"})
 	}
-	for {
-		try(a.Look(ctx))
-		select {
-		case <-end:
-			return a.last.Ready
-		case <-time.After(interval):
-		}
-	}
+	return a.Loop.Run(ctx, func(ctx context.Context) (report.Report, bool) { return labelled(a.Look(ctx)), true }).Ready
 }
 
-// say writes a report. A version with characters that a label cannot have is left out.
-func (a *Agent) say(r report.Report) error {
+func (a *Agent) say(r report.Report) error { return a.Loop.Say(labelled(r), true) }
+
+// labelled is a report without a version that has characters which a label cannot have.
+func labelled(r report.Report) report.Report {
 	if len(validation.IsValidLabelValue(r.Version)) > 0 {
 		r.Version = ""
 	}
-	if r != a.last {
-		a.Log.Info("report", "ready", r.Ready, "reason", r.Reason, "message", r.Message, "version", r.Version)
-	}
-	a.last = r
-	return a.Report(r)
+	return r
 }
 
 // Look looks once, does the next step, and returns what to report. It can be ended at any point: the next Look, also

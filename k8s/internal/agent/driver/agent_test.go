@@ -14,6 +14,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/agent/keep"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
 	"github.com/metax-ctk/container-toolkit/test/needs"
 	"github.com/metax-ctk/container-toolkit/test/simtest"
@@ -81,12 +82,12 @@ func (s *scene) agent() *Agent {
 	return &Agent{
 		Host: s.host, Payload: s.payload, Record: s.record, PreferHost: s.prefer, Loader: s,
 		Users: func(context.Context) Users { return s.users },
-		Report: func(r report.Report) error {
+		Loop: keep.Loop{Whole: true, Interval: time.Hour, Log: slog.New(slog.DiscardHandler), Write: func(r report.Report, _ bool) error {
 			s.at("before report " + r.Reason)
 			s.reports = append(s.reports, r)
 			s.at("after report " + r.Reason)
 			return nil
-		},
+		}},
 		Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return s.now },
 	}
 }
@@ -368,17 +369,17 @@ func TestUnreadPayload(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	a.Payload = payload
-	end := make(chan struct{})
-	close(end)
+	ended, end := context.WithCancel(t.Context())
+	end()
 	s.reports = nil
-	if !a.Run(t.Context(), end, time.Hour) {
+	if !a.Run(ended) {
 		t.Errorf("%+v", s.reports)
 	}
 	if first := s.reports[0]; said(first) != "cloud Loading" || !strings.Contains(first.Message, "is being read") {
 		t.Errorf("the first report: %+v", first)
 	}
 	s.reports = nil
-	s.agent().Run(t.Context(), end, time.Hour)
+	s.agent().Run(ended)
 	if len(s.reports) != 1 {
 		t.Errorf("of a driver that is loaded: %+v", s.reports)
 	}

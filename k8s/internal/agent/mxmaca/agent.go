@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/metax-ctk/container-toolkit/internal/refresh"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/agent/keep"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
 )
 
@@ -53,25 +54,9 @@ func emptyStaging(opt string) error {
 
 // Run looks again and again, until the context ends. Then nothing is known of MXMACA any more.
 func (a Agent) Run(ctx context.Context, interval time.Duration) error {
-	said := ""
-	for {
-		r := a.look(ctx)
-		if ctx.Err() != nil {
-			return report.Remove(a.Reports, report.MACA)
-		}
-		if _, err := report.Write(a.Reports, report.MACA, r); err != nil {
-			a.Log.Error("the report is not written; trying again", "error", err)
-		}
-		if line := r.Reason + r.Message + r.Version; line != said {
-			said = line
-			a.Log.Info("MXMACA of this node", "ready", r.Ready, "version", r.Version, "reason", r.Reason, "message", r.Message)
-		}
-		select {
-		case <-ctx.Done():
-			return report.Remove(a.Reports, report.MACA)
-		case <-time.After(interval):
-		}
-	}
+	loop := keep.Loop{Write: keep.Files(a.Reports, report.MACA), Log: a.Log, Interval: interval}
+	loop.Run(ctx, func(ctx context.Context) (report.Report, bool) { return a.look(ctx), true })
+	return report.Remove(a.Reports, report.MACA)
 }
 
 // look brings the host up to date and says how it is.

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/metax-ctk/container-toolkit/k8s/internal/agent/keep"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
 )
 
@@ -32,40 +33,21 @@ func (a Agent) Run(ctx context.Context, interval time.Duration) error {
 	if _, err := os.Lstat(filepath.Join(a.Reports, a.Component+".json")); err == nil {
 		said.Reason = "an agent before this one reported" // the specs may be those of then
 	}
-	for {
+	loop := keep.Loop{Write: keep.Files(a.Reports, a.Component), Log: a.Log, Interval: interval}
+	loop.Run(ctx, func(ctx context.Context) (report.Report, bool) {
 		r, ok := a.Step(ctx)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
 		if !ok {
 			r = report.Report{}
 		}
-		var stale error
-		if r != said {
-			if stale = a.Specs(ctx); stale != nil {
-				r = report.Report{Reason: StaleSpec, Message: fmt.Sprintf("the CDI specs are not up to date: %v", stale)}
+		if r != said && ctx.Err() == nil {
+			if err := a.Specs(ctx); err != nil {
+				r, ok = report.Report{Reason: StaleSpec, Message: fmt.Sprintf("the CDI specs are not up to date: %v", err)}, true
 			}
 		}
-		if err := a.tell(r, ok || stale != nil); err != nil {
-			a.Log.Error("the report is not written; trying again", "error", err)
-		} else if r != said {
-			a.Log.Info("reported", "ready", r.Ready, "reason", r.Reason, "message", r.Message)
-			said = r
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(interval):
-		}
-	}
-}
-
-func (a Agent) tell(r report.Report, ok bool) error {
-	if !ok {
-		return report.Remove(a.Reports, a.Component)
-	}
-	_, err := report.Write(a.Reports, a.Component, r)
-	return err
+		said = r
+		return r, ok
+	})
+	return ctx.Err()
 }
 
 // ReadConfig returns the data of a ConfigMap that is mounted at a directory; nothing if it does not exist.
