@@ -21,6 +21,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/lease/ledger"
 	"github.com/metax-ctk/container-toolkit/internal/node"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/agent/users"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
@@ -35,12 +36,9 @@ type Sources struct {
 	Leases  string              // directory of the leases of the node tool
 }
 
-// patience bounds one search.
-const patience = 20 * time.Second
-
 // Look returns what uses the driver now.
 func (s Sources) Look(ctx context.Context) Users {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, users.Patience)
 	defer cancel()
 	var u Users
 	s.plugins(&u)
@@ -82,15 +80,9 @@ func (s Sources) pods(ctx context.Context, u *Users) {
 	if err != nil {
 		u.unknown("pods with GPUs", err)
 	}
-	for _, c := range containers {
-		for resource, ids := range c.Devices {
-			if strings.HasPrefix(resource, protocol.LabelPrefix) && resource != protocol.VFIOResource && len(ids) > 0 {
-				u.Pods = append(u.Pods, "pod "+c.Namespace+"/"+c.Pod)
-			}
-		}
-	}
-	slices.Sort(u.Pods)
-	u.Pods = slices.Compact(u.Pods)
+	u.Pods = users.Pods(containers, func(resource, _ string) bool {
+		return strings.HasPrefix(resource, protocol.LabelPrefix) && resource != protocol.VFIOResource
+	})
 }
 
 func (s Sources) leases(u *Users) {
@@ -123,17 +115,8 @@ func (s Sources) processes(ctx context.Context, u *Users) {
 		u.unknown("processes that use a GPU", err)
 		return
 	}
-	for _, source := range s.Proc.Sources(holders.NewDevices(n, s.Devices)) {
-		if name, _ := source.Name(); name != usage.Processes {
-			continue
-		}
-		sight, err := source.Look(ctx, usage.Question{})
-		if err != nil {
-			u.unknown("processes that use a GPU", err)
-		}
-		for _, p := range sight.Processes {
-			u.Processes = append(u.Processes, fmt.Sprintf("process %d (%s)", p.PID, p.Command))
-		}
+	if u.Processes, err = users.Processes(ctx, s.Proc, holders.NewDevices(n, s.Devices)); err != nil {
+		u.unknown("processes that use a GPU", err)
 	}
 }
 

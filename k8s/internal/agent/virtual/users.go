@@ -3,11 +3,9 @@ package virtual
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/discover/sysfs"
@@ -18,7 +16,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/node"
-	"github.com/metax-ctk/container-toolkit/internal/usage"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/agent/users"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
@@ -31,7 +29,7 @@ const ignored = "mx-smi,mx-exporter,metax-mxsml,metax-gpu-device,metax-exporter"
 func UsersOf(root, socket string) Users {
 	kubelet := podresources.New(socket)
 	return func(ctx context.Context, gpus []gpu.BDF) ([]string, error) {
-		ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+		ctx, cancel := context.WithTimeout(ctx, users.Patience)
 		defer cancel()
 		n, err := node.Selector{Root: root}.Load(ctx)
 		if err != nil {
@@ -61,20 +59,20 @@ func UsersOf(root, socket string) Users {
 		if err != nil {
 			return nil, err
 		}
-		users := append(pods(n, gpus, containers), machines...)
+		all := append(pods(n, gpus, containers), machines...)
 		for _, h := range seen.HoldersOf(gpus) {
 			if slices.ContainsFunc(h.GPUs, func(b gpu.BDF) bool { return slices.Contains(gpus, b) }) {
-				users = append(users, h.String())
+				all = append(all, h.String())
 			}
 		}
-		slices.Sort(users)
-		return slices.Compact(users), nil
+		slices.Sort(all)
+		return slices.Compact(all), nil
 	}
 }
 
 // virtualMachines are processes that have one of the GPUs open by vfio, such as QEMU of a virtual machine that is not a
 // pod: such a GPU has no device nodes of the driver metax, by which other processes are found.
-func virtualMachines(ctx context.Context, root *hostfs.Root, n gpu.Node, gpus []gpu.BDF) (list []string, failed error) {
+func virtualMachines(ctx context.Context, root *hostfs.Root, n gpu.Node, gpus []gpu.BDF) ([]string, error) {
 	n.GPUs = slices.DeleteFunc(slices.Clone(n.GPUs), func(g gpu.GPU) bool { return !g.SetAside() || !slices.Contains(gpus, g.BDF) })
 	if len(n.GPUs) == 0 {
 		return nil, nil
@@ -90,32 +88,14 @@ func virtualMachines(ctx context.Context, root *hostfs.Root, n gpu.Node, gpus []
 			n.GPUs[i].Nodes = append(n.GPUs[i].Nodes, "/dev/vfio/devices/"+name)
 		}
 	}
-	for _, source := range procfs.New("/proc", -1).Sources(holders.NewDevices(n, root)) {
-		if name, _ := source.Name(); name != usage.Processes {
-			continue
-		}
-		sight, err := source.Look(ctx, usage.Question{})
-		if err != nil {
-			failed = err
-		}
-		for _, p := range sight.Processes {
-			list = append(list, fmt.Sprintf("process %d (%s)", p.PID, p.Command))
-		}
-	}
-	return list, failed
+	return users.Processes(ctx, procfs.New("/proc", -1), holders.NewDevices(n, root))
 }
 
 // pods are those that have one of the GPUs, or a device of which it is not known on which GPU it is.
-func pods(n gpu.Node, gpus []gpu.BDF, containers []podresources.Container) (list []string) {
-	for _, c := range containers {
-		for _, resource := range []string{protocol.Resource, protocol.SliceResource, protocol.VFIOResource} {
-			if slices.ContainsFunc(c.Devices[resource], func(id string) bool { return mayBe(n, gpus, id) }) {
-				list = append(list, fmt.Sprintf("pod %s/%s", c.Namespace, c.Pod))
-				break
-			}
-		}
-	}
-	return list
+func pods(n gpu.Node, gpus []gpu.BDF, containers []podresources.Container) []string {
+	return users.Pods(containers, func(resource, id string) bool {
+		return slices.Contains([]string{protocol.Resource, protocol.SliceResource, protocol.VFIOResource}, resource) && mayBe(n, gpus, id)
+	})
 }
 
 // mayBe reports whether the kubelet's device with this ID is on one of the GPUs: it is, or is on no GPU of the node

@@ -429,7 +429,7 @@ func TestPods(t *testing.T) {
 		of("whole", "metax-tech.com/gpu", "GPU-a"), of("part", "metax-tech.com/gpu", "GPU-a-vf0"), of("other", "metax-tech.com/gpu", "GPU-b"),
 		of("vm", "metax-tech.com/vfio-gpu", "0000:01:00.0"), of("slice", "metax-tech.com/sgpu", "GPU-c-sgpu1"), of("nic", "rdma/hca", "GPU-a"),
 	})
-	if d := cmp.Diff([]string{"pod x/whole", "pod x/part", "pod x/vm", "pod x/slice"}, got); d != "" {
+	if d := cmp.Diff([]string{"pod x/part", "pod x/slice", "pod x/vm", "pod x/whole"}, got); d != "" {
 		t.Error(d)
 	}
 }
