@@ -249,30 +249,3 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
-
-func TestRequested(t *testing.T) {
-	always := corev1.ContainerRestartPolicyAlways
-	c := func(n int64, goesOn bool) corev1.Container {
-		c := corev1.Container{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{protocol.Resource: *resource.NewQuantity(n, resource.DecimalSI)}}}
-		if goesOn {
-			c.RestartPolicy = &always
-		}
-		return c
-	}
-	for _, test := range []struct {
-		name             string
-		init, containers []corev1.Container
-		want             int
-	}{
-		{"none", nil, []corev1.Container{{}}, 0},
-		{"sum", nil, []corev1.Container{c(2, false), c(3, false)}, 5},
-		{"init container", []corev1.Container{c(4, false)}, []corev1.Container{c(1, false)}, 4},
-		{"init containers one by one", []corev1.Container{c(2, false), c(2, false)}, []corev1.Container{c(3, false)}, 3},
-		{"sidecar", []corev1.Container{c(1, true), c(4, false)}, []corev1.Container{c(2, false)}, 5},
-	} {
-		p := corev1.Pod{Spec: corev1.PodSpec{InitContainers: test.init, Containers: test.containers}}
-		if got := Requested(&p, protocol.Resource); got != test.want {
-			t.Errorf("%s: %d, want %d", test.name, got, test.want)
-		}
-	}
-}

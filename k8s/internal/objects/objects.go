@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/component-helpers/resource"
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
 	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
@@ -67,20 +66,9 @@ func configOf(p *corev1.Pod) string {
 	return protocol.ConfigMapName
 }
 
-// Requested returns how many devices of a resource a pod needs at once, as kube-scheduler counts.
-func Requested(p *corev1.Pod, name corev1.ResourceName) int {
-	q := resource.PodRequests(p, resource.PodResourcesOptions{})[name]
-	return int(q.Value())
-}
-
 // RequestsGPUs reports whether a pod requests GPUs or slices.
 func RequestsGPUs(p *corev1.Pod) bool {
 	return slices.ContainsFunc(resources, func(r corev1.ResourceName) bool { return Requested(p, r) > 0 })
-}
-
-// HasEnded reports whether a pod has given back what it had.
-func HasEnded(p *corev1.Pod) bool {
-	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 }
 
 // OfNode returns a Node with its pods and Events.

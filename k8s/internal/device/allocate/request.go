@@ -4,6 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/metax-ctk/container-toolkit/k8s/internal/device/allocations"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/objects"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
@@ -17,7 +18,7 @@ type Request struct {
 // Requests returns the containers of a pod that ask for devices of one of the resources, in the
 // order in which the kubelet serves them; none of a pod that has ended.
 func Requests(pod *corev1.Pod, resources []string, choice protocol.PodChoice) (all []Request) {
-	if HasEnded(pod) {
+	if objects.HasEnded(pod) {
 		return nil
 	}
 	admitted := isAdmitted(pod)

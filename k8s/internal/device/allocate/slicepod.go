@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/metax-ctk/container-toolkit/k8s/internal/device/allocations"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/objects"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol/foreign"
 )
@@ -51,7 +52,7 @@ func (p SlicePod) Next(state allocations.State) int {
 // on the pod, and the first container whose slices it does not list requests so many. That container can have
 // an answer in the State: a kubelet that was killed meanwhile asks again.
 func MayAsk(pod *corev1.Pod, node string, count int, state allocations.State, listed []allocations.Listed) bool {
-	if pod.Spec.NodeName != node || HasEnded(pod) || isAdmitted(pod) {
+	if pod.Spec.NodeName != node || objects.HasEnded(pod) || isAdmitted(pod) {
 		return false
 	}
 	p, _ := NewSlicePod(pod) // with containers also if the annotations are not valid
@@ -65,11 +66,6 @@ func MayAsk(pod *corev1.Pod, node string, count int, state allocations.State, li
 		}
 	}
 	return false
-}
-
-// HasEnded reports whether no container of a pod runs any more, or will.
-func HasEnded(pod *corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
 }
 
 // slots returns, for each container, the numbers of its slices in the scheduler's lists, and the
@@ -151,7 +147,7 @@ func SettleLock(lock foreign.Lock, node string, pod *corev1.Pod, state allocatio
 		return false, "" // who holds it cannot be told
 	case pod == nil:
 		return true, ""
-	case HasEnded(pod):
+	case objects.HasEnded(pod):
 		return true, foreign.PhaseFailed
 	case pod.Spec.NodeName == "":
 		return false, "" // the scheduler is about to bind it

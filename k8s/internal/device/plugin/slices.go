@@ -149,7 +149,7 @@ func (a *Allocator) listPods(ctx context.Context, locker Locker) ([]corev1.Pod, 
 		return nil, err
 	}
 	hasEnded := func(c allocations.Container) bool {
-		return !slices.ContainsFunc(pods, func(p corev1.Pod) bool { return string(p.UID) == c.UID && !allocate.HasEnded(&p) })
+		return !slices.ContainsFunc(pods, func(p corev1.Pod) bool { return string(p.UID) == c.UID && !objects.HasEnded(&p) })
 	}
 	a.update(func() {
 		a.requests = slices.DeleteFunc(slices.Clone(a.requests), func(r allocate.Request) bool {

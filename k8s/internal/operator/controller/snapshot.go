@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metax-ctk/container-toolkit/k8s/api/v1alpha1"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/objects"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/operator/plan"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/operator/rollout"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
@@ -96,7 +97,7 @@ func (u *Upgrader) pods(ctx context.Context, s *rollout.Snapshot, template strin
 	for i := range list.Items {
 		p := &list.Items[i]
 		n := byName[p.Spec.NodeName]
-		if n == nil || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
+		if n == nil || objects.HasEnded(p) {
 			continue
 		}
 		pod := rollout.Pod{Namespace: p.Namespace, Name: p.Name, UID: string(p.UID), GPU: usesGPU(p), Ending: p.DeletionTimestamp != nil}

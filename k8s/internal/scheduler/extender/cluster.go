@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/objects"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/scheduler/nodescore"
 )
@@ -148,7 +149,7 @@ func (c *Cluster) tidy(name string) {
 
 func (c *Cluster) setPod(pod *corev1.Pod) {
 	at := pod.Namespace + "/" + pod.Name
-	ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+	ended := objects.HasEnded(pod)
 	r, _ := nodescore.RequestOf(pod, c.resource, c.policy)
 	is := podEntry{string(pod.UID), pod.Spec.NodeName, r.GPUs}
 	if was := c.pods[at]; was == is && !ended {
