@@ -3,11 +3,8 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -18,6 +15,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/discover/maca"
 	"github.com/metax-ctk/container-toolkit/internal/edits"
 	"github.com/metax-ctk/container-toolkit/internal/holders/podresources"
+	"github.com/metax-ctk/container-toolkit/internal/holders/procfs"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/device/allocations"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/device/foreignuse"
@@ -54,7 +52,7 @@ func run(ctx context.Context, c *cli.Context, o options, log *slog.Logger) error
 	if err != nil {
 		return err
 	}
-	boot, err := bootID()
+	boot, err := procfs.New("/proc", -1).BootID()
 	if err != nil {
 		return err
 	}
@@ -186,13 +184,4 @@ func software(root *hostfs.Root, log *slog.Logger) func() *edits.Software {
 		}
 		return nil
 	}
-}
-
-// bootID returns the id of this boot, the same in all containers.
-func bootID() (string, error) {
-	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
-		return "", fmt.Errorf("find the id of this boot: %w", err)
-	}
-	return strings.TrimSpace(string(text)), nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/compat"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/holders/procfs"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/agent/keep"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
@@ -183,17 +184,18 @@ func (a *Agent) see() (Look, error) {
 	if a.payload != nil {
 		look.Payload = *a.payload
 	}
-	for file, to := range map[string]*string{"/proc/sys/kernel/osrelease": &look.Kernel, "/proc/sys/kernel/random/boot_id": &look.Boot} {
-		text, err := a.Host.ReadFile(file)
-		if err != nil {
-			return look, fmt.Errorf("read the host: %w", err)
-		}
-		*to = strings.TrimSpace(string(text))
+	boot, err := procfs.New(a.Host.Join("/proc"), -1).BootID()
+	if err != nil {
+		return look, err
 	}
+	kernel, err := a.Host.ReadFile("/proc/sys/kernel/osrelease")
+	if err != nil {
+		return look, fmt.Errorf("read the host: %w", err)
+	}
+	look.Boot, look.Kernel = boot, strings.TrimSpace(string(kernel))
 	if look.Loaded {
 		look.Version, look.Srcversion = a.word("version"), a.word("srcversion")
 	}
-	var err error
 	if look.Record, err = readRecord(a.Record); err != nil {
 		a.Log.Warn("it is not known which driver was loaded; it counts as the host's", "error", err)
 	}
