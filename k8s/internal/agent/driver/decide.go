@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
 )
 
@@ -97,7 +97,7 @@ func (l Look) module() (Module, report.Report) {
 	m, ok := l.Payload.module(l.Kernel)
 	if !ok {
 		return Module{}, report.Report{Reason: NoModule, Message: fmt.Sprintf(
-			"the payload has no module for kernel %s, but for %s: choose a payload for it", l.Kernel, list(l.Payload.kernels()))}
+			"the payload has no module for kernel %s, but for %s: choose a payload for it", l.Kernel, wording.Some(l.Payload.kernels(), mostNames))}
 	}
 	return m, report.Report{}
 }
@@ -125,26 +125,16 @@ func (u Users) Blocked(r report.Report) (report.Report, bool) {
 	switch {
 	case len(others) > 0:
 		r.Reason = InUse
-		r.Message += ": waits for " + list(others) + "; end it, or drain the node"
+		r.Message += ": waits for " + wording.Some(others, mostNames) + "; end it, or drain the node"
 	case len(u.Plugin) > 0:
-		r.Message += ": waits until " + list(u.Plugin) + " has left the node"
+		r.Message += ": waits until " + wording.Some(u.Plugin, mostNames) + " has left the node"
 	default:
 		return r, false
 	}
 	return r, true
 }
 
-// list names some of a list.
-func list(names []string) string {
-	const most = 5
-	if n := len(names); n > most {
-		names = append(slices.Clone(names[:most]), fmt.Sprintf("%d more", n-most))
-	}
-	if len(names) < 2 {
-		return strings.Join(names, "")
-	}
-	last := len(names) - 1
-	return strings.Join(names[:last], ", ") + " and " + names[last]
-}
+// mostNames is how many kernels or users a message names.
+const mostNames = 5
 
 func name(version string) string { return cmp.Or(version, "without a version") }

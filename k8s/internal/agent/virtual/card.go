@@ -10,6 +10,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/discover/sysfs"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 // card is a GPU as the kernel shows it.
@@ -61,14 +62,9 @@ func look(host *hostfs.Root) ([]card, error) {
 
 // names are the addresses of GPUs, for a message.
 func names(gpus []gpu.BDF) string {
-	const most = 4
-	var list []string
+	list := make([]string, len(gpus))
 	for i, g := range gpus {
-		if i == most {
-			list = append(list, fmt.Sprintf("%d more", len(gpus)-most))
-			break
-		}
-		list = append(list, g.String())
+		list[i] = g.String()
 	}
-	return strings.Join(list, ", ")
+	return wording.Some(list, 4)
 }

@@ -125,12 +125,12 @@ func (c Cluster) Text() string {
 	}
 	fmt.Fprintf(&b, "room for jobs × GPUs, each job inside one MetaXLink domain: %s\n", strings.Join(room, ", or "))
 	fmt.Fprintf(&b, "%s with GPUs, %d pending", wording.Count(c.Pods, "pod"), len(c.Pending))
-	for i, p := range c.Pending {
-		if i == mostLines {
-			fmt.Fprintf(&b, ", and %d more", len(c.Pending)-i)
-			break
+	if len(c.Pending) > 0 {
+		var pending []string
+		for _, p := range c.Pending {
+			pending = append(pending, terminal.Line(p.Namespace+"/"+p.Name))
 		}
-		b.WriteString(map[bool]string{true: ": ", false: ", "}[i == 0] + terminal.Line(p.Namespace+"/"+p.Name))
+		b.WriteString(": " + wording.Some(pending, mostLines))
 	}
 	b.WriteByte('\n')
 	var problems []string
