@@ -25,7 +25,10 @@ func Parse(text []byte) (Objects, error) {
 		Kind  string            `json:"kind"`
 		Items []json.RawMessage `json:"items"`
 	}
-	text, err := yaml.YAMLToJSON(text)
+	var err error
+	if !json.Valid(text) { // in JSON, a text can have control characters that YAML cannot
+		text, err = yaml.YAMLToJSON(text)
+	}
 	if err == nil {
 		err = json.Unmarshal(text, &list)
 	}

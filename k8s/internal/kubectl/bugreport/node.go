@@ -2,14 +2,12 @@ package bugreport
 
 import (
 	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
-	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol/foreign"
 )
 
 func (s scrubber) node(n *corev1.Node) *corev1.Node {
@@ -21,12 +19,9 @@ func (s scrubber) node(n *corev1.Node) *corev1.Node {
 				protocol.LabelInstalled, protocol.LabelDriverReady, protocol.LabelDriverMajor, protocol.LabelDriverMinor, protocol.LabelDriverPatch,
 				protocol.LabelDriverMode, protocol.LabelFamily, protocol.LabelMemory, protocol.LabelProduct, protocol.LabelSRIOV, protocol.LabelVFNum),
 			Annotations: s.annotations(n.Annotations, protocol.ScoresAnnotation, protocol.LossesAnnotation, protocol.NodeAnnotation,
-				protocol.StateAnnotation, foreign.RegistrationAnnotation),
+				protocol.StateAnnotation),
 		},
 		Spec: corev1.NodeSpec{Unschedulable: n.Spec.Unschedulable},
-	}
-	if text, ok := n.Annotations[foreign.LockAnnotation]; ok {
-		out.Annotations[foreign.LockAnnotation] = s.lock(text)
 	}
 	for _, t := range n.Spec.Taints {
 		for key := range s.selector(map[string]string{t.Key: ""}) {
@@ -38,25 +33,7 @@ func (s scrubber) node(n *corev1.Node) *corev1.Node {
 		kept := corev1.NodeCondition{Type: c.Type, Status: c.Status, Reason: c.Reason, Message: s.Text(c.Message), LastTransitionTime: c.LastTransitionTime}
 		out.Status.Conditions = append(out.Status.Conditions, kept)
 	}
-	info := n.Status.NodeInfo
-	out.Status.NodeInfo = corev1.NodeSystemInfo{
-		KernelVersion: s.Text(info.KernelVersion), OSImage: s.Text(info.OSImage), ContainerRuntimeVersion: info.ContainerRuntimeVersion,
-		KubeletVersion: info.KubeletVersion, Architecture: info.Architecture, OperatingSystem: info.OperatingSystem,
-	}
 	return out
-}
-
-// lock keeps the form of a lock.
-func (s scrubber) lock(text string) string {
-	l, err := foreign.ParseLock(text)
-	if err != nil {
-		return "not a lock"
-	}
-	at, _, _ := strings.Cut(text, ",")
-	if (l == foreign.Lock{}) {
-		return s.Text(at)
-	}
-	return fmt.Sprintf("%s,%s,%s", s.Text(at), s.namespace(l.Namespace), s.Word(podName, l.Pod))
 }
 
 func (s scrubber) config(c *corev1.ConfigMap) *corev1.ConfigMap {

@@ -6,10 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/metax-ctk/container-toolkit/internal/snapshot/scrub"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/objects"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
-	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol/foreign"
 )
 
 // podLabels are what the chart's programs are found by.
@@ -21,8 +19,7 @@ func (s scrubber) pod(p *corev1.Pod) *corev1.Pod {
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
 		ObjectMeta: metav1.ObjectMeta{
 			Name: s.Word(podName, p.Name), Namespace: s.namespace(p.Namespace), CreationTimestamp: p.CreationTimestamp, DeletionTimestamp: p.DeletionTimestamp,
-			Annotations: s.annotations(p.Annotations, protocol.PolicyAnnotation, protocol.GPUsAnnotation, protocol.GivenAnnotation, protocol.MACAAnnotation, protocol.HAMiPolicyAnnotation,
-				foreign.SlicesAnnotation, foreign.QoSAnnotation, foreign.AppClassAnnotation, foreign.PhaseAnnotation),
+			Annotations: s.annotations(p.Annotations, protocol.PolicyAnnotation, protocol.GPUsAnnotation, protocol.GivenAnnotation, protocol.MACAAnnotation, protocol.HAMiPolicyAnnotation),
 		},
 		Spec: corev1.PodSpec{
 			SchedulerName: p.Spec.SchedulerName, NodeSelector: s.selector(p.Spec.NodeSelector),
@@ -41,26 +38,16 @@ func (s scrubber) pod(p *corev1.Pod) *corev1.Pod {
 			Type: c.Type, Status: c.Status, Reason: c.Reason, Message: s.Text(c.Message), LastTransitionTime: c.LastTransitionTime,
 		})
 	}
-	out.Status.InitContainerStatuses = s.statuses(p.Status.InitContainerStatuses, program)
-	out.Status.ContainerStatuses = s.statuses(p.Status.ContainerStatuses, program)
 	return out
-}
-
-func (s scrubber) containerName(name string, program bool) string {
-	if program {
-		return name
-	}
-	return s.Word(scrub.Name, name)
 }
 
 func (s scrubber) containers(list []corev1.Container, program bool) (kept []corev1.Container) {
 	for _, c := range list {
 		k := corev1.Container{
-			Name: s.containerName(c.Name, program), RestartPolicy: c.RestartPolicy,
-			Resources: corev1.ResourceRequirements{Limits: resources(c.Resources.Limits), Requests: resources(c.Resources.Requests)},
+			RestartPolicy: c.RestartPolicy,
+			Resources:     corev1.ResourceRequirements{Limits: resources(c.Resources.Limits), Requests: resources(c.Resources.Requests)},
 		}
 		if program {
-			k.Image = s.Text(image(c.Image))
 			for _, arg := range c.Args {
 				if policy, ok := objects.ParsePolicyArg(arg); ok {
 					k.Args = append(k.Args, objects.PolicyArg+policy.String())
@@ -72,30 +59,6 @@ func (s scrubber) containers(list []corev1.Container, program bool) (kept []core
 	return kept
 }
 
-func (s scrubber) statuses(list []corev1.ContainerStatus, program bool) (kept []corev1.ContainerStatus) {
-	for _, c := range list {
-		k := corev1.ContainerStatus{Name: s.containerName(c.Name, program), Ready: c.Ready, RestartCount: c.RestartCount, Started: c.Started}
-		k.State, k.LastTerminationState = s.state(c.State), s.state(c.LastTerminationState)
-		kept = append(kept, k)
-	}
-	return kept
-}
-
-func (s scrubber) state(c corev1.ContainerState) (kept corev1.ContainerState) {
-	if w := c.Waiting; w != nil {
-		kept.Waiting = &corev1.ContainerStateWaiting{Reason: w.Reason, Message: s.Text(w.Message)}
-	}
-	if c.Running != nil {
-		kept.Running = &corev1.ContainerStateRunning{StartedAt: c.Running.StartedAt}
-	}
-	if t := c.Terminated; t != nil {
-		kept.Terminated = &corev1.ContainerStateTerminated{
-			ExitCode: t.ExitCode, Signal: t.Signal, Reason: t.Reason, Message: s.Text(t.Message), StartedAt: t.StartedAt, FinishedAt: t.FinishedAt,
-		}
-	}
-	return kept
-}
-
 // event returns an Event. Its own name has that of the object in it, so it gets a number.
 func (s scrubber) event(e *corev1.Event, i int) *corev1.Event {
 	out := &corev1.Event{
@@ -103,9 +66,7 @@ func (s scrubber) event(e *corev1.Event, i int) *corev1.Event {
 		ObjectMeta:     metav1.ObjectMeta{Name: fmt.Sprintf("event-%d", i+1), Namespace: s.namespace(e.Namespace)},
 		InvolvedObject: corev1.ObjectReference{Kind: e.InvolvedObject.Kind, Namespace: s.namespace(e.InvolvedObject.Namespace)},
 		Reason:         e.Reason, Message: s.Text(e.Message), Type: e.Type, Count: e.Count,
-		Source:         corev1.EventSource{Component: e.Source.Component},
-		FirstTimestamp: e.FirstTimestamp, LastTimestamp: metav1.NewTime(objects.LastTime(*e).UTC()),
-		ReportingController: e.ReportingController,
+		LastTimestamp: metav1.NewTime(objects.LastTime(*e).UTC()),
 	}
 	switch name := e.InvolvedObject.Name; e.InvolvedObject.Kind {
 	case "Node":

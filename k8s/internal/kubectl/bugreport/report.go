@@ -28,32 +28,29 @@ func New(o objects.Objects, versions []string) ([]byte, error) {
 	for _, line := range o.Missing {
 		b.WriteString("# not read: " + terminal.Message(s.Text(line)) + "\n")
 	}
-	list := struct {
-		APIVersion string           `json:"apiVersion"`
-		Kind       string           `json:"kind"`
-		Items      []map[string]any `json:"items"`
-	}{"v1", "List", []map[string]any{}}
-	var items []runtime.Object
+	var all []runtime.Object
 	for i := range o.Nodes {
-		items = append(items, s.node(&o.Nodes[i]))
+		all = append(all, s.node(&o.Nodes[i]))
 	}
 	for i := range o.Configs {
-		items = append(items, s.config(&o.Configs[i]))
+		all = append(all, s.config(&o.Configs[i]))
 	}
 	for i := range o.Pods {
-		items = append(items, s.pod(&o.Pods[i]))
+		all = append(all, s.pod(&o.Pods[i]))
 	}
 	for i := range o.Events {
-		items = append(items, s.event(&o.Events[i], i))
+		all = append(all, s.event(&o.Events[i], i))
 	}
-	for _, item := range items {
-		tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(item)
+	items := []map[string]any{}
+	for _, object := range all {
+		tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 		if err != nil {
 			return nil, fmt.Errorf("write the report: %w", err)
 		}
 		prune(tree)
-		list.Items = append(list.Items, tree)
+		items = append(items, tree)
 	}
+	list := map[string]any{"apiVersion": "v1", "kind": "List", "items": items}
 	text, err := yaml.Marshal(list)
 	if err != nil {
 		return nil, fmt.Errorf("write the report: %w", err)
@@ -62,14 +59,14 @@ func New(o objects.Objects, versions []string) ([]byte, error) {
 	return []byte(b.String()), nil
 }
 
-// prune removes members without a value, which the types of Kubernetes always write.
+// prune removes members without a value, which the types of Kubernetes always write, and what YAML cannot have.
 func prune(tree map[string]any) {
 	for name, value := range tree {
 		switch v := value.(type) {
 		case nil:
 			delete(tree, name)
 		case string:
-			if v == "" {
+			if tree[name] = terminal.Lines(v); v == "" {
 				delete(tree, name)
 			}
 		case int64:

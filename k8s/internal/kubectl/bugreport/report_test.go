@@ -140,3 +140,20 @@ func TestInvalid(t *testing.T) {
 		t.Errorf("%v, %s", err, text)
 	}
 }
+
+// TestControlCharacters: a report with one in an Event, also of those that JSON does not escape, is written and read.
+func TestControlCharacters(t *testing.T) {
+	_, o := fixture(t)
+	o.Events[0].Message, o.Events[0].Reason = "a\x1b[31m\x7fb\u0085c\xff\nd", "R\u200e"
+	text, err := New(o, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := objects.Parse(text)
+	if err != nil || len(again.Events) != len(o.Events) {
+		t.Fatalf("%d Events, %v", len(again.Events), err)
+	}
+	if e := again.Events[0]; e.Message != "a\ufffd[31m\ufffdb\ufffdc\ufffd\nd" || e.Reason != "R\ufffd" {
+		t.Errorf("%q %q", e.Message, e.Reason)
+	}
+}

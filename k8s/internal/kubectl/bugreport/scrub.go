@@ -31,10 +31,7 @@ type scrubber struct {
 func newScrubber(o objects.Objects) scrubber {
 	s := scrubber{scrub.New(), map[string]string{}}
 	for i := range o.Nodes {
-		s.learnForms(nodeForms(o.Nodes[i].Annotations))
-	}
-	for i := range o.Pods {
-		s.learnForms(podForms(o.Pods[i].Annotations))
+		s.learnForms(o.Nodes[i].Annotations)
 	}
 	for i := range o.Nodes { // stand-ins are numbered in the order in which they are first used
 		s.Learn(nodeName, s.learned(nodeName, o.Nodes[i].Name))
@@ -61,6 +58,32 @@ func newScrubber(o objects.Objects) scrubber {
 		}
 	}
 	return s
+}
+
+// learnForms keeps annotations that have their form, as this program would write them, with stand-ins.
+func (s scrubber) learnForms(annotations map[string]string) {
+	learn := func(key string, form func(text string) (string, error)) {
+		text := annotations[key]
+		if known, err := form(text); err == nil {
+			s.values[text] = s.Text(known)
+		}
+	}
+	gpus := 0
+	learn(protocol.NodeAnnotation, func(text string) (string, error) {
+		t, err := protocol.ParseNodeTopology(text)
+		gpus = len(t.GPUs)
+		return t.String(), err
+	})
+	learn(protocol.StateAnnotation, func(text string) (string, error) {
+		state, err := protocol.ParseNodeState(text, gpus)
+		return state.String(), err
+	})
+	for _, key := range []string{protocol.ScoresAnnotation, protocol.LossesAnnotation} {
+		learn(key, func(text string) (string, error) {
+			table, err := protocol.ParseTable(key, text)
+			return table.String(), err
+		})
+	}
 }
 
 // learned gives a name its stand-in, and returns the name.
