@@ -74,7 +74,8 @@ nightly-k8s:
 	METAX_K8S_NIGHT=1 k8s/test/e2e/run
 	k8s/test/embedded
 	k8s/images/try
-	$(MAKE) k8s-test k8s-images-check k8s-demo
+	k8s/test/unit race
+	$(MAKE) k8s-images-check k8s-demo
 
 demo: programs
 	test/demo/run
@@ -120,7 +121,7 @@ packages-check: packages
 kubectl-metax: go
 	cd k8s && CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o ../bin/ ./cmd/kubectl-metax
 
-# Every package of the cluster side, once.
+# Every package of the cluster side once, with the race detector where memory is shared.
 k8s-test: go
 	k8s/test/unit
 
