@@ -119,7 +119,7 @@ packages-check: packages
 
 # The plugin of kubectl, in bin.
 kubectl-metax: go
-	cd k8s && CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o ../bin/ ./cmd/kubectl-metax
+	cd k8s && CGO_ENABLED=0 $(GO) build -trimpath -tags '$(TAGS)' -ldflags '$(LDFLAGS)' -o ../bin/ ./cmd/kubectl-metax
 
 # Every package of the cluster side once, with the race detector where memory is shared.
 k8s-test: go

@@ -126,7 +126,11 @@ func (b builder) compile(program, arch, out string) error {
 	if inside, ok := strings.CutPrefix(program, "k8s/"); ok {
 		module, pkg = filepath.Join(b.repo, "k8s"), inside
 	}
-	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false",
+	tags, err := os.ReadFile(filepath.Join(b.repo, "packaging", "tags"))
+	if err != nil {
+		return err
+	}
+	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-tags", strings.TrimSpace(string(tags)),
 		"-ldflags", "-s -w -buildid= -X main.buildVersion="+b.version, "-o", out, "./"+pkg)
 	build.Dir = module
 	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch)

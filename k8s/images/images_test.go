@@ -26,6 +26,7 @@ import (
 
 // sources are two modules as in this repository, with a program each.
 var sources = map[string]string{
+	"packaging/tags":     "a_tag\n",
 	"go.mod":             "module example.com/toolkit\n\ngo 1.26.0\n",
 	"cmd/hook/main.go":   "package main\n\nimport \"fmt\"\n\nvar buildVersion string\n\nfunc main() { fmt.Println(buildVersion) }\n",
 	"k8s/go.mod":         "module example.com/toolkit/k8s\n\ngo 1.26.0\n",
