@@ -14,6 +14,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/lease/ledger"
 	"github.com/metax-ctk/container-toolkit/internal/ps"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
+	"github.com/metax-ctk/container-toolkit/internal/usage"
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
@@ -146,7 +147,7 @@ func leaseTable(told ps.Leases) string {
 		if l.Why != "" {
 			state += ": " + l.Why
 		}
-		container := cmp.Or(l.Name, shortID(l.Container))
+		container := cmp.Or(l.Name, usage.ShortID(l.Container))
 		rows = append(rows, []string{l.ID, strings.TrimPrefix(gpusOf(l), "GPU "), state, container, l.Engine, l.User, clock(l.Since)})
 	}
 	return terminal.Table(rows) + summaryLine(told.Summary) + queueTable(told.Queue) + sourceNote(told.Sources)

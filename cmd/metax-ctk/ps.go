@@ -15,6 +15,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/ps"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
+	"github.com/metax-ctk/container-toolkit/internal/usage"
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
@@ -163,9 +164,9 @@ func containerOf(h ps.Holder) (name, engine string) {
 	case h.Container != nil && h.Container.Name != "":
 		return h.Container.Name, h.Container.Engine
 	case h.Container != nil:
-		return shortID(h.Container.ID), h.Container.Engine
+		return usage.ShortID(h.Container.ID), h.Container.Engine
 	case h.Lease != nil:
-		return shortID(h.Lease.Container), h.Lease.Engine
+		return usage.ShortID(h.Lease.Container), h.Lease.Engine
 	}
 	return "", ""
 }
@@ -224,12 +225,4 @@ func clock(t time.Time) string {
 		return ""
 	}
 	return t.Local().Format(time.DateTime)
-}
-
-// shortID is an ID as engines show it to people.
-func shortID(id string) string {
-	if len(id) == 64 {
-		return id[:12]
-	}
-	return id
 }

@@ -73,12 +73,12 @@ func (h Holder) String() string {
 	var words []string
 	switch {
 	case h.Container != nil:
-		words = append(words, "container "+cmp.Or(h.Container.Name, short(h.Container.ID))+" ("+h.Container.Engine+")")
+		words = append(words, "container "+cmp.Or(h.Container.Name, ShortID(h.Container.ID))+" ("+h.Container.Engine+")")
 		if h.State() == string(Created) {
 			words[0] += " that has not been started"
 		}
 	case h.Lease != nil && h.Lease.Container != "":
-		words = append(words, "container "+short(h.Lease.Container))
+		words = append(words, "container "+ShortID(h.Lease.Container))
 	case h.Unseen:
 		words = append(words, "a process that was not inspected")
 	case h.Lease == nil && len(h.Processes) > 0:
@@ -128,8 +128,8 @@ func (h Holder) rank() int {
 	return 2
 }
 
-// short returns an ID as engines print it.
-func short(id string) string {
+// ShortID returns the ID of a container as engines print it.
+func ShortID(id string) string {
 	if len(id) == 64 {
 		return id[:12]
 	}
