@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
 	"github.com/metax-ctk/container-toolkit/internal/alloc/link"
 	"github.com/metax-ctk/container-toolkit/internal/alloc/table"
 	"github.com/metax-ctk/container-toolkit/internal/alloc/tree"
@@ -89,17 +88,3 @@ func (p *Picker) Pick(r Request) (Answer, error) {
 
 // unproven is the warning about an answer that is not exact.
 const unproven = "these may not be the best GPUs: the links of this node do not nest"
-
-// Capability returns which jobs the free GPUs could serve: their capability (package key),
-// the most important count first. Sizes larger than the number of free GPUs are left out.
-// An error is an *ArgumentError or a *TooLargeError.
-func (p *Picker) Capability(free []int) ([]key.Count, error) {
-	q, err := Request{N: 1, Free: free}.check(p.gpus)
-	if err != nil {
-		return nil, err
-	}
-	if p.solver() == nil {
-		return nil, &TooLargeError{GPUs: p.gpus, Max: tree.MaxGPUs}
-	}
-	return p.solver().Figures(q, q.Free).Capability, nil
-}
