@@ -19,6 +19,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/logfile"
 	"github.com/metax-ctk/container-toolkit/internal/node"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
+	"github.com/metax-ctk/container-toolkit/internal/usage"
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
@@ -132,7 +133,7 @@ func (t toolkit) app() *cli.App {
 			},
 			&cli.StringFlag{
 				Name: "gpus-ignore", EnvVars: []string{"METAX_CTK_GPUS_IGNORE"},
-				Usage: "comma-separated `NAMES` of programs, containers and images that open GPUs only to monitor them (default: mx-smi,mx-exporter)",
+				Usage: "comma-separated `NAMES` of programs, containers and images that open GPUs only to monitor them (default: " + strings.Join(usage.Monitors(), ",") + ")",
 			},
 			&cli.BoolFlag{Name: "version", Aliases: []string{"v"}, Usage: "print the version"},
 			&cli.StringFlag{Name: "log-level", EnvVars: []string{"METAX_CTK_LOG_LEVEL"}, Usage: "log what is done at this `LEVEL`: off, error, warn or info (default: off)"},

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
+	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
 // Kind is what the value of a setting is.
@@ -110,7 +111,7 @@ var settings = []Setting{
 		text: func(c *Config) *Value { return &c.Sizes },
 	},
 	{
-		Key: "gpus.ignore", Kind: List, Env: "METAX_CTK_GPUS_IGNORE", Option: "--gpus-ignore", Default: []string{"mx-smi", "mx-exporter"},
+		Key: "gpus.ignore", Kind: List, Env: "METAX_CTK_GPUS_IGNORE", Option: "--gpus-ignore", Default: usage.Monitors(),
 		Allowed: "names without commas", valid: hasNoComma,
 		Use:  "Programs, containers and images that open GPUs only to monitor them.",
 		text: func(c *Config) *Value { return &c.Ignore },

@@ -51,7 +51,7 @@ var beside = map[string][]string{
 	"internal/capture":          {"internal/doctor", "internal/node"},
 	"internal/completion":       {"internal/gpu", "internal/terminal"},
 	"internal/compose":          {"internal/edits", "internal/request"},
-	"internal/config":           {"internal/alloc", "internal/compat", "internal/toml", "internal/wording"},
+	"internal/config":           {"internal/alloc", "internal/compat", "internal/toml", "internal/usage", "internal/wording"},
 	"internal/dockerargs":       {"internal/compat", "internal/edits", "internal/wording"},
 	"internal/doctor":           {"internal/ps", "internal/setup"},
 	"internal/edits":            {"internal/gpu", "internal/request"},

@@ -48,3 +48,6 @@ type Claimant struct {
 	Lease string
 	GPUs  []gpu.BDF
 }
+
+// Monitors returns the names of the vendor's programs that open GPUs only to look at them.
+func Monitors() []string { return []string{"mx-smi", "mx-exporter"} }

@@ -16,12 +16,13 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/node"
+	"github.com/metax-ctk/container-toolkit/internal/usage"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/agent/users"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
-// ignored are programs that look at GPUs without using them.
-const ignored = "mx-smi,mx-exporter,metax-mxsml,metax-gpu-device,metax-exporter"
+// watchers are the programs that look at GPUs without using them: the vendor's and those of this node's own pods.
+var watchers = append(usage.Monitors(), "metax-mxsml", "metax-gpu-device", "metax-exporter")
 
 // UsersOf returns the Users of the host below root: pods, by the kubelet behind a socket, leases and processes, as the
 // node tool sees them, and virtual machines. No socket of an engine is mounted: a container of Docker without a lease
@@ -40,7 +41,7 @@ func UsersOf(root, socket string) Users {
 			return nil, err
 		}
 		keeper, err := assign.New(assign.Config{
-			Node: n, Root: root, HostRoot: "/", Ignore: ignored,
+			Node: n, Root: root, HostRoot: "/", Ignore: strings.Join(watchers, ","),
 			GRPC: func(*procfs.Proc, holders.Devices, lease.State) []lease.Source { return nil },
 			Warn: func(string) {}, Note: func(string) {}, Looked: func([]lease.Look) {},
 		})
