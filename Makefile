@@ -62,6 +62,7 @@ nightly: check fuzz nightly-node nightly-k8s
 
 nightly-node:
 	test/unit race
+	$(GO) test -count=1 ./internal/alloc -run TestVectorsOfOtherNumbers -all-numberings
 	$(GO) test -count=1 ./internal/lease -run TestModel -model.runs 20000
 	$(GO) test -count=1 ./cmd/metax-ctk -run TestRuntimeSequences -sequences 100
 	EXPLOITS_KERNEL='before 5.2' $(GO) test -count=1 -timeout 1h ./test/exploits

@@ -9,6 +9,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
 	"github.com/metax-ctk/container-toolkit/internal/alloc/explain"
+	"github.com/metax-ctk/container-toolkit/internal/alloc/link"
 	"github.com/metax-ctk/container-toolkit/internal/alloc/peer"
 	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
@@ -95,7 +96,11 @@ func (t toolkit) topologyScore(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	scores, losses, err := heaviest(picker, free, sizes, c.Bool("all"))
+	published := picker
+	if weights == link.KindWeights {
+		published = alloc.NewPublished(graph)
+	}
+	scores, losses, err := heaviest(published, free, sizes, c.Bool("all"))
 	if err != nil {
 		return err
 	}
@@ -120,7 +125,7 @@ func (t toolkit) topologyScore(c *cli.Context) error {
 	return t.print(c, result, result.Sizes[0].text())
 }
 
-// heaviest are the weights and the cuts of the heaviest sets of those sizes.
+// heaviest returns the weights and the cuts of the heaviest sets of those sizes.
 func heaviest(p *alloc.Picker, free, sizes []int, all bool) (weights, cuts []int, err error) {
 	if all {
 		return p.Vectors(free)

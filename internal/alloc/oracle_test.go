@@ -113,6 +113,8 @@ func (o *oracle) key(policy key.Policy, s, rest uint32) [][]int {
 		return [][]int{{o.buddies(s|rest) - o.buddies(rest)}, class, cut}
 	case key.ObjectiveFirst:
 		return [][]int{}
+	case key.ObjectiveHeaviest:
+		return [][]int{weight, cut}
 	}
 	return [][]int{class, capability, weight, restCapability, cut, local}
 }

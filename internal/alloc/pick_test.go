@@ -17,7 +17,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/test/alloctest"
 )
 
-var policies = Policies()
+var policies = alloctest.Policies()
 
 // preferred reports which of two candidates the policy prefers: 1 the first, -1 the second, and what decides.
 func preferred(p key.Policy, a, b key.Candidate) (int, key.Component) {

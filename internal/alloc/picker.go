@@ -35,6 +35,11 @@ func NewWeighted(g *topology.Graph, w link.Weights) (*Picker, error) {
 	return newPicker(s), nil
 }
 
+// NewPublished is New with links weighed as in the tables that MetaX's device plugin publishes.
+func NewPublished(g *topology.Graph) *Picker {
+	return newPicker(link.ByPublishedClass(g))
+}
+
 func newPicker(g *link.Graph) *Picker {
 	p := &Picker{gpus: g.Len(), graph: g}
 	if p.gpus <= table.MaxGPUs {

@@ -2,15 +2,10 @@ package alloc
 
 import "github.com/metax-ctk/container-toolkit/internal/alloc/key"
 
-// Heaviest returns the greatest weight of a set of n of the free GPUs, and the cut of that
-// set. Of sets with the same weight, that with the lowest GPU numbers counts. Errors are
-// those of Pick.
+// Heaviest returns the greatest weight of a set of n of the free GPUs, and the least cut
+// among the sets of that weight. Errors are those of Pick.
 func (p *Picker) Heaviest(free []int, n int) (weight, cut int, err error) {
-	heaviest, err := key.Weighted(1, 0)
-	if err != nil {
-		return 0, 0, err
-	}
-	r := Request{N: n, Free: free, Policy: heaviest}
+	r := Request{N: n, Free: free, Policy: key.Heaviest}
 	a, err := p.Pick(r)
 	if err != nil {
 		return 0, 0, err

@@ -7,13 +7,14 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
 )
 
-// Policies returns all policies without parameters, and Weighted with HAMi's factors.
+// Policies returns all policies without parameters, also Heaviest, and Weighted with HAMi's
+// factors.
 func Policies() []key.Policy {
 	hami, err := key.Weighted(10, 1)
 	if err != nil {
 		panic(err)
 	}
-	return []key.Policy{key.Spread, key.Binpack, hami, key.MTF, key.First}
+	return []key.Policy{key.Spread, key.Binpack, hami, key.MTF, key.First, key.Heaviest}
 }
 
 // Factors returns the factors of Weighted in thousandths, as its name states them.

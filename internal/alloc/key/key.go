@@ -9,6 +9,7 @@ var keys = [NumObjectives][]Component{
 	ObjectiveWeighted: {ByScore},
 	ObjectiveMTF:      {ByJobs, ByClass, ByCut},
 	ObjectiveFirst:    {},
+	ObjectiveHeaviest: {ByWeight, ByCut},
 }
 
 // MaxComponents is the length of the longest key.

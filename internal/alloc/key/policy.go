@@ -25,6 +25,7 @@ const (
 	ObjectiveWeighted
 	ObjectiveMTF
 	ObjectiveFirst
+	ObjectiveHeaviest
 	NumObjectives
 )
 
@@ -42,6 +43,10 @@ var (
 	MTF = Policy{objective: ObjectiveMTF}
 	// First takes the free GPUs with the lowest numbers.
 	First = Policy{objective: ObjectiveFirst}
+	// Heaviest prefers the greatest weight and then the least cut, so that both are the
+	// same however the GPUs are numbered. Nobody can request it: published tables are
+	// made with it.
+	Heaviest = Policy{objective: ObjectiveHeaviest}
 )
 
 // maxFactor bounds the factors of Weighted, so that no sum overflows.
@@ -66,7 +71,7 @@ func Weighted(gain, loss float64) (Policy, error) {
 // thousandths rounds a factor.
 func thousandths(f float64) int64 { return int64(f*1000 + 0.5) }
 
-var objectiveNames = []string{"spread", "binpack", "weighted", "mtf", "first"}
+var objectiveNames = []string{"spread", "binpack", "weighted", "mtf", "first", "heaviest"}
 
 // Objective returns the policy without its factors.
 func (p Policy) Objective() Objective { return p.objective }

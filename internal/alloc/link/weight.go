@@ -41,6 +41,22 @@ var classWeights = [...]int{
 // WeightOfClass returns the weight of a link of a class by KindWeights.
 func WeightOfClass(class topology.Kind) int { return classWeights[class] }
 
+// publishedMX is the weight of MetaXLink in the tables that MetaX's device plugin publishes
+// of a node (Project-HAMi/HAMi#1075).
+const publishedMX = 110
+
+// ByPublishedClass returns the links of g, weighed as in published tables: by KindWeights, but MX
+// 110.
+func ByPublishedClass(g *topology.Graph) *Graph {
+	s := ByClass(g)
+	s.byClass[topology.MX] = publishedMX
+	return s
+}
+
+// PublishedMesh returns the greatest weight that n GPUs can have in published tables: that of a full
+// mesh of MetaXLink.
+func PublishedMesh(n int) int { return publishedMX * n * (n - 1) / 2 }
+
 // maxGBps limits a bandwidth, so that the weights of a whole node do not overflow when
 // they are added.
 const maxGBps = 6000

@@ -52,7 +52,7 @@ func buildTable(g *link.Graph) *table {
 	t.sumPairs(g)
 	t.countSets(g)
 	t.jobs = sync.OnceValue(func() []uint8 { return t.countJobs(g) })
-	for _, p := range []key.Policy{key.Spread, key.Binpack, key.MTF, key.First} {
+	for _, p := range []key.Policy{key.Spread, key.Binpack, key.MTF, key.First, key.Heaviest} {
 		t.picks[p.Objective()] = sync.OnceValue(func() [][MaxComplete + 1]set { return t.bestOfAll(p) })
 	}
 	return t

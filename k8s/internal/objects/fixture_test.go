@@ -36,7 +36,7 @@ func TestFixture(t *testing.T) {
 	a := node(t, "node-a", 8)
 	annotate(t, &a, "c500-8", protocol.NodeState{Generation: 3, GPUs: 8, Free: []int{4, 5, 6, 7}})
 	vendor := node(t, "node-d", 8)
-	vendor.Annotations = map[string]string{protocol.ScoresAnnotation: `{"1":0,"2":100}`, protocol.LossesAnnotation: `{"1":300,"2":400}`}
+	vendor.Annotations = map[string]string{protocol.ScoresAnnotation: `{"1":0,"2":110}`, protocol.LossesAnnotation: `{"1":330,"2":440}`}
 	slices := node(t, "node-e", 0)
 	slices.Status.Capacity = corev1.ResourceList{protocol.SliceResource: resource.MustParse("128")}
 	slices.Status.Allocatable = slices.Status.Capacity

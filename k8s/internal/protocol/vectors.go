@@ -11,9 +11,6 @@ import (
 // difference that is not positive would turn its order around.
 const MaxValue = 1999
 
-// classWeight is the greatest weight of a link, that of MetaXLink.
-const classWeight = 100
-
 // Scale makes the values of ScoresAnnotation and LossesAnnotation of one node.
 type Scale struct {
 	picker *alloc.Picker
@@ -26,13 +23,13 @@ type Scale struct {
 
 // NewScale returns the Scale of a node.
 func NewScale(g *topology.Graph) Scale {
-	all, links := 0, link.ByClass(g)
+	all, links := 0, link.ByPublishedClass(g)
 	for i := range g.Len() {
 		for j := range i {
 			all += links.Weight(i, j)
 		}
 	}
-	return Scale{picker: alloc.New(g), gpus: g.Len(), scaled: all > MaxValue}
+	return Scale{picker: alloc.NewPublished(g), gpus: g.Len(), scaled: all > MaxValue}
 }
 
 // Tables returns the Values of each number of GPUs, from 1 to that of all GPUs of the node.
@@ -49,9 +46,9 @@ func (s Scale) Tables(free []int) (scores, losses peer.HAMiTable, err error) {
 
 // Values returns the score and the loss of a job of n GPUs for the free GPUs. Of a number up to that
 // of the free GPUs, the score says how well the best-linked set of them is linked, and the loss how
-// much the others lose by it: the sums of weights that the vendor publishes or, on a node where
-// those can be too great, the score as a share of that of a full mesh of MetaXLink, and the loss up
-// to MaxValue. Greater numbers of GPUs have the score 0 and the loss MaxValue. Errors are those of
+// much the others lose at least by such a set: the sums of weights that the vendor publishes or, on
+// a node where those can be too great, the score as a share of that of a full mesh of MetaXLink, and
+// the loss up to MaxValue. Neither depends on the numbers of the GPUs. Greater numbers of GPUs have the score 0 and the loss MaxValue. Errors are those of
 // alloc.Picker.Pick.
 func (s Scale) Values(free []int, n int) (score, loss int, err error) {
 	if n > len(free) {
@@ -62,7 +59,7 @@ func (s Scale) Values(free []int, n int) (score, loss int, err error) {
 		return 0, 0, err
 	}
 	if s.scaled && n > 1 {
-		weight = MaxValue * weight / (classWeight * n * (n - 1) / 2)
+		weight = MaxValue * weight / link.PublishedMesh(n)
 	}
 	return weight, min(MaxValue, cut), nil
 }

@@ -44,9 +44,9 @@ func TestHAMi(t *testing.T) {
 
 	var before []int // the GPUs of the pod before
 	for _, row := range []struct{ pod, example, values, want string }{
-		{"preserves", "hami-binpack.yaml", "score 600, loss 320", other},
-		{"linked", "hami-spread.yaml", "score 600, loss 320", cluster.NodeName},
-		{"rest", "hami-binpack.yaml", "score 600, loss 0", cluster.NodeName},
+		{"preserves", "hami-binpack.yaml", "score 660, loss 320", other},
+		{"linked", "hami-spread.yaml", "score 660, loss 320", cluster.NodeName},
+		{"rest", "hami-binpack.yaml", "score 660, loss 0", cluster.NodeName},
 	} {
 		n.published(t, row.values)
 		n.listed(t)

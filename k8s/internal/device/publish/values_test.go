@@ -41,7 +41,7 @@ func TestValues(t *testing.T) {
 	if diff := cmp.Diff(want, v.State); diff != "" {
 		t.Error(diff)
 	}
-	if got := v.Annotations[protocol.ScoresAnnotation]; got != `{"1":0,"2":100,"3":300,"4":360,"5":0,"6":0,"7":0,"8":0}` {
+	if got := v.Annotations[protocol.ScoresAnnotation]; got != `{"1":0,"2":110,"3":330,"4":390,"5":0,"6":0,"7":0,"8":0}` {
 		t.Errorf("scores are %s", got)
 	}
 	if got, err := protocol.ParseNodeTopology(v.Annotations[protocol.NodeAnnotation]); err != nil || len(got.GPUs) != 8 {

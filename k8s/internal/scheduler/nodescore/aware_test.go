@@ -70,9 +70,9 @@ func TestJudge(t *testing.T) {
 		r      Request
 		want   string
 	}{
-		"free":             {node(t, s, "n", "c500-8", all8), nil, Request{4, key.Spread}, "[0 1 2 3] 600 320"},
-		"the better quad":  {node(t, s, "n", "c500-8", []int{0, 1, 4, 5, 6, 7}), nil, Request{2, key.Spread}, "[0 1] 100 160"},
-		"across":           {node(t, s, "n", "c500-8", []int{2, 3, 4, 5}), nil, Request{4, key.Spread}, "[2 3 4 5] 280 0"},
+		"free":             {node(t, s, "n", "c500-8", all8), nil, Request{4, key.Spread}, "[0 1 2 3] 660 320"},
+		"the better quad":  {node(t, s, "n", "c500-8", []int{0, 1, 4, 5, 6, 7}), nil, Request{2, key.Spread}, "[0 1] 110 160"},
+		"across":           {node(t, s, "n", "c500-8", []int{2, 3, 4, 5}), nil, Request{4, key.Spread}, "[2 3 4 5] 300 0"},
 		"too few are free": {node(t, s, "n", "c500-8", []int{0, 1, 2}), nil, Request{4, key.Spread}, "no: 4 GPUs requested, but only 3 of 8 GPUs are free and healthy"},
 		"too many":         {node(t, s, "n", "c500-8", all8), nil, Request{9, key.Spread}, "never: 9 GPUs requested, but this node has only 8"},
 		"behind, because a pod has ended": {
@@ -93,12 +93,12 @@ func TestJudge(t *testing.T) {
 		"a pod a moment ago": {
 			node(t, s, "n", "c500-8", all8), func(n *Node) { n.place(4) },
 			Request{4, key.Spread},
-			"[4 5 6 7] 600 0",
+			"[4 5 6 7] 660 0",
 		},
 		"pods a moment ago": {
 			node(t, s, "n", "c500-8", all8), func(n *Node) { n.place(2); n.place(4) },
 			Request{2, key.Spread},
-			"[2 3] 100 0",
+			"[2 3] 110 0",
 		},
 		"a pod a moment ago may have all": {
 			node(t, s, "n", "c500-8", []int{0, 1}), func(n *Node) { n.place(1) },
@@ -117,13 +117,13 @@ func TestJudge(t *testing.T) {
 		},
 		"mtf, a size":                {node(t, s, "n", "c500-8", all8), nil, Request{5, key.MTF}, "never: 5 GPUs requested; the policy mtf allows 1, 2, 4 or 8"},
 		"mtf, a size, no annotation": {bare(s, "n", nil), nil, Request{5, key.MTF}, "never: 5 GPUs requested; the policy mtf allows 1, 2, 4 or 8"},
-		"mtf, one NUMA node":         {node(t, s, "n", "c500-8", []int{1, 2, 3, 4, 5, 6, 7}), nil, Request{4, key.MTF}, "[4 5 6 7] 600 240"},
+		"mtf, one NUMA node":         {node(t, s, "n", "c500-8", []int{1, 2, 3, 4, 5, 6, 7}), nil, Request{4, key.MTF}, "[4 5 6 7] 660 240"},
 		"mtf, across NUMA nodes": {
 			node(t, s, "n", "c500-8-sys", []int{2, 3, 4, 5}), nil,
 			Request{4, key.MTF},
 			"no: no 4 free GPUs are on one NUMA node (at most 2); without scope numa: 2-5 (SYS)",
 		},
-		"mtf, all": {node(t, s, "n", "c500-8", all8), nil, Request{8, key.MTF}, "[0 1 2 3 4 5 6 7] 1520 0"},
+		"mtf, all": {node(t, s, "n", "c500-8", all8), nil, Request{8, key.MTF}, "[0 1 2 3 4 5 6 7] 1640 0"},
 		"scaled":   {node(t, s, "n", "c550-8", all8), nil, Request{8, key.Spread}, "[0 1 2 3 4 5 6 7] 1999 0"},
 		"vendor":   {bare(s, "n", vendor), nil, Request{2, key.Spread}, "values 100 20"},
 		"vendor, no value": {
@@ -182,7 +182,7 @@ func TestRanks(t *testing.T) {
 		"first":          {[]Node{quads("a", 0, 4), quads("b", 0, 1)}, Request{2, key.First}, protocol.Weights{}, []int{10, 10}},
 		"counts are 0":   {[]Node{quads("a", 0, 4), bare(s, "b", nil), quads("c", 0, 1)}, Request{2, key.Spread}, protocol.Weights{}, []int{9, 0, 10}},
 		"only counts":    {[]Node{bare(s, "a", nil), bare(s, "b", nil)}, Request{2, key.Spread}, protocol.Weights{}, []int{0, 0}},
-		"values":         {[]Node{vendor("a", 100, 30), quads("b", 0, 1), vendor("c", 100, 0), vendor("d", 120, 99)}, Request{2, key.Spread}, protocol.Weights{}, []int{8, 9, 9, 10}},
+		"values":         {[]Node{vendor("a", 110, 30), quads("b", 0, 1), vendor("c", 110, 0), vendor("d", 120, 99)}, Request{2, key.Spread}, protocol.Weights{}, []int{8, 9, 9, 10}},
 		"values binpack": {[]Node{vendor("a", 100, 30), quads("b", 0, 1), vendor("c", 90, 0), vendor("d", 120, 99)}, Request{2, key.Binpack}, protocol.Weights{}, []int{8, 10, 9, 7}},
 		"values 10,1":    {[]Node{vendor("a", 100, 30), vendor("b", 101, 40)}, Request{2, weighted(t)}, protocol.Weights{}, []int{10, 10}},
 		"weights":        {[]Node{vendor("a", 100, 30), vendor("b", 101, 40), quads("c", 0, 1, 2, 3)}, Request{2, key.Spread}, protocol.Weights{Score: 1, Loss: 0.05}, []int{9, 10, 8}},
