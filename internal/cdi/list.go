@@ -42,6 +42,9 @@ type File struct {
 	untrusted *Problem    // nil if nobody but root may change the file
 }
 
+// IsForeign reports whether the file is a usable spec that another program wrote.
+func (f File) IsForeign() bool { return f.spec != nil && !IsOwn(f.spec) }
+
 // Device is a name that a request to an engine may contain.
 type Device struct {
 	// Name is qualified: "metax-tech.com/gpu=0".

@@ -19,7 +19,8 @@ const filePerm = 0o644
 // anything: a file with the same contents is not touched, so that no engine reloads it.
 // Nothing is written unless the whole spec is valid, and readers see the old file or the
 // new one. Of several writers the last one wins; each writes a whole spec, so they need
-// no lock. A file with a spec of another kind belongs to somebody else and stays.
+// no lock. A file with a spec of another kind, or one that IsOwn denies, belongs to somebody
+// else and stays.
 func Write(path string, spec *specs.Spec, format Format) (changed bool, err error) {
 	data, err := Encode(spec, format)
 	if err != nil {
@@ -28,11 +29,13 @@ func Write(path string, spec *specs.Spec, format Format) (changed bool, err erro
 	if path, err = filepath.Abs(path); err != nil {
 		return false, fmt.Errorf("write CDI spec: %w", err)
 	}
-	old, err := kindAt(path)
+	old, foreign, err := specAt(path)
 	switch {
 	case err != nil:
 	case old != "" && old != spec.Kind:
 		err = fmt.Errorf("%s defines %s; not overwritten", path, old)
+	case foreign:
+		err = fmt.Errorf("%s is another program's; not overwritten. If nothing needs it, remove it first", path)
 	default:
 		changed, err = atomicfile.Write(path, data, atomicfile.Options{Perm: filePerm})
 	}
@@ -45,8 +48,8 @@ func Write(path string, spec *specs.Spec, format Format) (changed bool, err erro
 // Remove removes the file with the spec of a kind, and reports whether there was one. A
 // file with anything else stays.
 func Remove(path, kind string) (removed bool, err error) {
-	old, err := kindAt(path)
-	if err == nil && old == kind {
+	old, foreign, err := specAt(path)
+	if err == nil && old == kind && !foreign {
 		removed, err = atomicfile.Remove(path)
 	}
 	if err != nil {
@@ -55,16 +58,19 @@ func Remove(path, kind string) (removed bool, err error) {
 	return removed, nil
 }
 
-// kindAt returns the kind of the spec in a file, empty where there is no file or
-// something else than a regular file.
-func kindAt(path string) (kind string, err error) {
+// specAt returns the kind of the spec in a file, empty where there is no file or
+// something else than a regular file, and whether another program wrote it.
+func specAt(path string) (kind string, foreign bool, err error) {
 	host, err := hostfs.New("/")
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	data, err := host.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, hostfs.ErrNotRegular) {
-		return "", nil
+		return "", false, nil
 	}
-	return kindOf(data), err
+	if spec, decodeErr := decode(data); decodeErr == nil {
+		return spec.Kind, !IsOwn(spec), err
+	}
+	return kindOf(data), false, err
 }

@@ -16,6 +16,19 @@ import (
 
 const otherSpec = `{"cdiVersion": "0.6.0", "kind": "other.com/gpu", "devices": [{"name": "0", "containerEdits": {"env": ["OTHER=1"]}}]}`
 
+// foreignSpec is of the toolkit's kind, and in the form that gpustack/runtime writes.
+const foreignSpec = `cdiVersion: 0.5.0
+kind: metax-tech.com/gpu
+containerEdits:
+  env: ["CUDA_VISIBLE_DEVICES=void"]
+  deviceNodes: [{path: /dev/mxcd}]
+devices:
+- name: "0"
+  containerEdits: {deviceNodes: [{path: /dev/dri/card0}, {path: /dev/dri/renderD128}]}
+- name: all
+  containerEdits: {deviceNodes: [{path: /dev/dri/card0}, {path: /dev/dri/renderD128}]}
+`
+
 // brokenSpecs are nodes whose CDI specs or record are broken.
 var brokenSpecs = []brokenNode{
 	{
@@ -59,6 +72,21 @@ var brokenSpecs = []brokenNode{
 	{
 		check: "spec-conflict", severity: Error, what: "/var/run/cdi/a.json and /var/run/cdi/metax-tech.com-gpu.json both define metax-tech.com/gpu=0", fix: "rm DIR/var/run/cdi/a.json",
 		host: func(b *bench) { b.copy(gpuSpec, "var/run/cdi/a.json") },
+	},
+	{
+		check: "spec-conflict", name: "another program's", severity: Error,
+		what: "/var/run/cdi/metax-tech.com-gpu.json and /var/run/cdi/metax-tech.com-gpu.yaml both define metax-tech.com/gpu=0",
+		fix:  "# DIR/var/run/cdi/metax-tech.com-gpu.yaml is another program's: stop one of the two programs, then remove its file",
+		host: func(b *bench) { b.put("var/run/cdi/metax-tech.com-gpu.yaml", foreignSpec) },
+	},
+	{
+		check: "spec-present", name: "another program's", severity: Warning,
+		what: "the only CDI spec of kind metax-tech.com/gpu, DIR/var/run/cdi/metax-tech.com-gpu.yaml, is another program's",
+		fix:  "# DIR/var/run/cdi/metax-tech.com-gpu.yaml is another program's: stop one of the two programs, then remove its file; then: metax-ctk --root DIR cdi generate",
+		host: func(b *bench) {
+			b.must(os.Remove(b.path(gpuSpec)))
+			b.put("var/run/cdi/metax-tech.com-gpu.yaml", foreignSpec)
+		},
 	},
 	{
 		check: "spec-shadowed", severity: Warning, what: "/etc/cdi/metax.json also defines metax-tech.com/gpu=0, but /var/run/cdi/metax-tech.com-gpu.json wins", fix: "rm DIR/etc/cdi/metax.json",

@@ -19,9 +19,21 @@ var (
 	gpuFile = path.Base(cdi.Path(cdi.DefaultVendor, cdi.DefaultClass, cdi.JSON))
 )
 
-// hasKind reports whether there is a usable spec of a kind.
+// hasKind reports whether there is a usable spec of a kind, whoever wrote it.
 func (s Specs) hasKind(kind string) bool {
-	return slices.ContainsFunc(s.Ours, func(o Spec) bool { return o.Kind == kind })
+	return slices.ContainsFunc(s.Ours, func(o Spec) bool { return o.Kind == kind }) ||
+		slices.ContainsFunc(s.Files, func(file cdi.File) bool { return file.Kind == kind && file.IsForeign() })
+}
+
+// isForeign reports whether a file is another program's.
+func (s Specs) isForeign(path string) bool {
+	return slices.ContainsFunc(s.Files, func(file cdi.File) bool { return file.Path == path && file.IsForeign() })
+}
+
+// onlyForeign reports whether another program, and not the toolkit, wrote the spec of the GPUs:
+// one from cdi generate beside it would take its names away.
+func (s Specs) onlyForeign() bool {
+	return s.hasKind(gpuKind) && !slices.ContainsFunc(s.Ours, func(o Spec) bool { return o.Kind == gpuKind })
 }
 
 // hasSpec reports whether there is a spec of the GPUs, or of slices if no GPU can be
@@ -51,6 +63,10 @@ func (f *Facts) generateStep(args ...string) Step {
 	return f.toolkitStep(args...)
 }
 
+// onlyOneProgram ends the advice about names that two programs define. Which one the user wants,
+// nobody else knows.
+const onlyOneProgram = " is another program's: stop one of the two programs, then remove its file"
+
 var specChecks = []Check{
 	{"spec-dirs", "the directories of CDI specs exist", (*Facts).hasEngine, func(f *Facts, found *findings) {
 		if len(f.Specs.Missing) == 0 || len(f.Engines.all()) == 0 {
@@ -68,13 +84,18 @@ var specChecks = []Check{
 			found.addSafe(Error, fmt.Sprintf("no CDI spec of kind %s in %s", gpuKind, strings.Join(f.Specs.Dirs, ", ")),
 				"no engine can resolve the CDI names of the GPUs", f.generateStep())
 		}
+		if f.Specs.onlyForeign() {
+			at := f.Specs.Files[slices.IndexFunc(f.Specs.Files, func(file cdi.File) bool { return file.Kind == gpuKind && file.IsForeign() })].Path
+			found.add(Warning, fmt.Sprintf("the only CDI spec of kind %s, %s, is another program's", gpuKind, f.at(at)),
+				"the toolkit does not keep it up to date, and it may lack names", "# "+f.at(at)+onlyOneProgram+"; then: "+f.command("cdi", "generate"))
+		}
 	}},
 	each("spec-readable", "everyone can read the CDI specs", (*Facts).hasSpecFiles, func(f *Facts) []cdi.Problem { return f.Specs.Problems() }, func(f *Facts, p cdi.Problem, found *findings) {
 		if p.Code != cdi.CodePermission {
 			return
 		}
 		why := "an engine that does not run as root, such as rootless Podman, cannot use it"
-		if i := slices.IndexFunc(f.Specs.Files, func(file cdi.File) bool { return f.at(file.Path) == p.Subject || file.Path == p.Subject }); i >= 0 && isOurKind(f.Specs.Files[i].Kind) {
+		if i := slices.IndexFunc(f.Specs.Files, func(file cdi.File) bool { return f.at(file.Path) == p.Subject || file.Path == p.Subject }); i >= 0 && isOurKind(f.Specs.Files[i].Kind) && !f.Specs.Files[i].IsForeign() {
 			found.addSafe(Error, p.String(), why, Step{Chmod: f.at(f.Specs.Files[i].Path), Mode: 0o644})
 			return
 		}
@@ -107,8 +128,12 @@ var specChecks = []Check{
 				continue
 			}
 			seen[key] = true
-			found.add(Error, fmt.Sprintf("%s both define %s", strings.Join(d.Conflict, " and "), d.Name), "no engine resolves such a name",
-				"rm "+dockerargs.QuoteWord(f.at(f.strayFile(d.Conflict))))
+			what, why := fmt.Sprintf("%s both define %s", strings.Join(d.Conflict, " and "), d.Name), "no engine resolves such a name"
+			if i := slices.IndexFunc(d.Conflict, f.Specs.isForeign); i >= 0 {
+				found.add(Error, what, why, "# "+f.at(d.Conflict[i])+onlyOneProgram)
+				continue
+			}
+			found.add(Error, what, why, "rm "+dockerargs.QuoteWord(f.at(f.strayFile(d.Conflict))))
 		}
 	}},
 	{"spec-shadowed", "no CDI spec overrides another one with other content", (*Facts).hasSpecFiles, func(f *Facts, found *findings) {
@@ -119,8 +144,11 @@ var specChecks = []Check{
 					continue
 				}
 				seen[d.File+below] = true
-				found.add(Warning, fmt.Sprintf("%s also defines %s, but %s wins", below, d.Name, d.File),
-					"changes in the first file have no effect", "rm "+dockerargs.QuoteWord(f.at(below)))
+				what, why, fix := fmt.Sprintf("%s also defines %s, but %s wins", below, d.Name, d.File), "changes in the first file have no effect", "rm "+dockerargs.QuoteWord(f.at(below))
+				if f.Specs.isForeign(below) || f.Specs.isForeign(d.File) {
+					why, fix = "two programs define the names, and containers get what the second file says", "# one of them"+onlyOneProgram
+				}
+				found.add(Warning, what, why, fix)
 			}
 		}
 	}},
@@ -173,12 +201,13 @@ func (f *Facts) addDangers(found *findings, code, why string, fix func(at string
 }
 
 // addRegenerate adds a finding that cdi generate fixes. It is safe unless GPUs would
-// vanish from a spec: they may be missing only for a moment.
+// vanish from a spec, as they may be missing only for a moment, or another program's spec
+// would lose its names.
 func (f *Facts) addRegenerate(found *findings, s Severity, what, why string, step Step) {
 	shrinks := func(o Spec) bool {
 		return o.Removed || slices.ContainsFunc(o.Drift, func(d cdi.Difference) bool { return d.Op == cdi.Removed && d.Field == "" })
 	}
-	if slices.ContainsFunc(f.Specs.Ours, shrinks) {
+	if slices.ContainsFunc(f.Specs.Ours, shrinks) || f.Specs.onlyForeign() {
 		found.add(s, what, why, step.String())
 		return
 	}
@@ -248,7 +277,7 @@ var resolveChecks = []Check{
 
 // hasReportedFault reports whether a spec has a fault that another check reports.
 func (f *Facts) hasReportedFault() bool {
-	return slices.ContainsFunc(f.Specs.Ours, func(o Spec) bool { return len(o.Drift) > 0 || o.Removed }) ||
+	return f.Specs.onlyForeign() || slices.ContainsFunc(f.Specs.Ours, func(o Spec) bool { return len(o.Drift) > 0 || o.Removed }) ||
 		slices.ContainsFunc(f.Specs.Devices, func(d cdi.Device) bool { return len(d.Conflict) > 0 })
 }
 

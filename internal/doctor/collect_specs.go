@@ -27,7 +27,7 @@ func specFacts(_ context.Context, c Config, _ *Facts) (func(*Facts), error) {
 		s.Missing = slices.DeleteFunc(slices.Clone(c.SpecDirs), c.Root.Exists)
 	}
 	for _, file := range s.Files {
-		if !isOurKind(file.Kind) || file.Error != "" {
+		if !isOurKind(file.Kind) || file.Error != "" || file.IsForeign() {
 			continue
 		}
 		spec, err := cdi.Load(c.Root, file.Path)

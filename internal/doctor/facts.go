@@ -139,7 +139,7 @@ type Specs struct {
 	Dirs, Missing []string
 	// Listing is what engines find there, of all kinds.
 	cdi.Listing
-	// Ours are the files of the toolkit's kinds.
+	// Ours are the files of the toolkit's kinds that the toolkit wrote.
 	Ours []Spec
 	// Names are the device names that the node's GPUs should have, and Unresolved, by
 	// the engine's name, those that the engine does not resolve.
@@ -147,7 +147,7 @@ type Specs struct {
 	Unresolved map[string][]string
 }
 
-// Spec is a file of one of our kinds.
+// Spec is a file of one of our kinds that the toolkit wrote.
 type Spec struct {
 	Path, Kind, Version string
 	// Priority is the priority of its directory.

@@ -147,12 +147,19 @@ func (c Comparison) listed(found *Checked) []specFile {
 		kind := cdi.Kind(c.Options.Vendor, class)
 		listing := cdi.List(c.Host, c.Dirs, kind)
 		found.add(listing.Problems())
+		foreign := ""
 		for _, f := range listing.Files {
-			if f.Kind == kind {
+			switch {
+			case f.Kind != kind:
+			case f.IsForeign():
+				foreign = f.Path
+			default:
 				files = append(files, specFile{c.Host, f.Path, c.Trimmed})
 			}
 		}
-		if len(files) == 0 && class == classes[0] && (c.ByClass || !c.divided()) {
+		if len(files) == 0 && foreign != "" {
+			found.Problems = append(found.Problems, cdi.Problem{Code: cdi.CodeFile, Subject: foreign, Message: "another program's; not compared with this node"})
+		} else if len(files) == 0 && class == classes[0] && (c.ByClass || !c.divided()) {
 			found.Problems = append(found.Problems, cdi.Problem{
 				Code: cdi.CodeFile, Subject: kind,
 				Message: "no spec of this kind in " + strings.Join(c.Dirs, ", ") + "; write one: metax-ctk cdi generate",

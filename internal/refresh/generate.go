@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/node"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 // control is the device node that every container with a GPU needs.
@@ -115,7 +117,31 @@ func (j Job) once(ctx context.Context, still func() error) (done Generation, err
 	if j.All {
 		done.Others, err = j.others(cdi.SliceClass, cdi.SoftwareClass)
 	}
+	for _, w := range append([]Written{done.Written}, done.Others...) {
+		j.warnOfClash(w.Kind)
+	}
 	return done, err
+}
+
+// warnOfClash names the devices of a kind that no engine resolves, because another program's
+// spec defines them as well.
+func (j Job) warnOfClash(kind string) {
+	var names, files []string
+	listing := cdi.List(j.to(), cdi.Dirs(), kind)
+	for _, d := range listing.Devices {
+		if len(d.Conflict) > 0 {
+			names = append(names, strings.TrimPrefix(d.Name, kind+"="))
+		}
+		for _, f := range listing.Files {
+			if f.IsForeign() && slices.Contains(d.Conflict, f.Path) && !slices.Contains(files, f.Path) {
+				files = append(files, f.Path)
+			}
+		}
+	}
+	if len(files) > 0 {
+		j.Warn(fmt.Sprintf("%s, another program's, defines the same devices of %s: Docker and other engines resolve none of %s while both files are there",
+			strings.Join(files, ", "), kind, wording.Some(names, 6)))
+	}
 }
 
 // Software writes the spec of MXMACA alone, or removes it if there is no MXMACA any more, and does not wait for the
