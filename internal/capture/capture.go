@@ -43,7 +43,7 @@ func (c Config) Answer(a snapshot.Answer) snapshot.Answer {
 	a.Out = c.Scrub.Keep(strings.Join(a.Argv, " "), a.Out)
 	argv := make([]string, len(a.Argv))
 	for i, word := range a.Argv {
-		argv[i] = c.Scrub.Text(word)
+		argv[i] = c.Scrub.Parsed(word)
 	}
 	a.Argv = argv
 	a.Failure = c.Scrub.Text(a.Failure)
@@ -68,7 +68,7 @@ type item struct {
 // treatment scrubs what a file holds.
 type treatment func(s *scrub.Scrubber, text string) string
 
-func plain(s *scrub.Scrubber, text string) string { return s.Text(text) }
+func plain(s *scrub.Scrubber, text string) string { return s.Parsed(text) }
 
 // The sizes in bytes beyond which files are left out.
 const (
@@ -242,7 +242,7 @@ func (t *taker) finish() (hosttree.Tree, []string) {
 			i.entry = e
 		case hosttree.Link:
 			if !ofKernel(p) || path.IsAbs(string(e)) {
-				i.entry = hosttree.Link(t.Scrub.Text(string(e)))
+				i.entry = hosttree.Link(t.Scrub.Parsed(string(e)))
 			}
 		}
 		if _, ok := tree[to]; ok {

@@ -66,7 +66,7 @@ func (t *taker) version(p string) {
 		}
 		_, number, _ := strings.Cut(first, ":")
 		s.Learn(scrub.Version, number)
-		return s.Text(first) + "\n"
+		return s.Parsed(first) + "\n"
 	})
 }
 
@@ -146,7 +146,7 @@ func (t *taker) linker(needed, there map[string]bool) {
 		}
 	}
 	for _, p := range files {
-		t.file(p, maxConfig, func(s *scrub.Scrubber, text string) string { return s.Text(linkerLines(text)) })
+		t.file(p, maxConfig, func(s *scrub.Scrubber, text string) string { return s.Parsed(linkerLines(text)) })
 		text, _ := t.read(p, maxConfig) // noted by file
 		for line := range strings.Lines(linkerLines(text)) {
 			if dir, _, _ := strings.Cut(strings.Fields(line)[0], "="); path.IsAbs(dir) {

@@ -64,7 +64,7 @@ func release(s *scrub.Scrubber, text string) string {
 			b.WriteString(strings.TrimSuffix(line, "\n") + "\n")
 		}
 	}
-	return s.Text(b.String())
+	return s.Parsed(b.String())
 }
 
 // module keeps which file of the running kernel is the driver's.

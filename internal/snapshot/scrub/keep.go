@@ -37,7 +37,7 @@ var toolkitComments = sync.OnceValue(func() *regexp.Regexp {
 func (s *Scrubber) Keep(name, text string) string {
 	l := listOf(name)
 	if l.keys == nil {
-		return s.Text(text)
+		return s.Parsed(text)
 	}
 	body, bom := strings.CutPrefix(text, byteOrderMark)
 	kept, err := s.keep(l, strings.HasSuffix(name, "ml") && l.format == "json", body)
@@ -158,7 +158,7 @@ func (k keeper) text(of *keys, text string) string {
 	case of.class != "":
 		k.s.Learn(Version, text)
 	}
-	return k.s.Text(text)
+	return k.s.Parsed(text)
 }
 
 // nameOrPath matches names and paths: without blanks, addresses and credentials.
@@ -174,7 +174,7 @@ func (k keeper) variable(names []string, text string) string {
 	case !slices.Contains(names, name) || !nameOrPath().MatchString(value):
 		value = scrubbed
 	}
-	return k.s.Text(name) + "=" + k.s.Text(value)
+	return k.s.Parsed(name) + "=" + k.s.Parsed(value)
 }
 
 // maskable are the words of a text, and characters after a backslash.

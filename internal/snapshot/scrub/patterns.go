@@ -23,6 +23,8 @@ type pattern struct {
 	// with returns the replacement of a match; if ok is false, the match stays.
 	with func(s *Scrubber, text string, from, to int) (string, bool)
 	word string // in lower case: every match contains it; may be empty
+	// format says that the word is one of the formats.
+	format bool
 }
 
 func (p pattern) replace(s *Scrubber, text string) string {

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Class is a kind of words that identify a node or its users.
@@ -48,6 +49,34 @@ func New() *Scrubber {
 var commonWords = strings.Fields(`localhost localdomain local host node gpu gpus docker containerd podman crio cdi metax maca mxdriver opt
 	dev etc usr var run lib bin sys proc home root tmp dri card none true false null name path kind version default debian ubuntu linux
 	user alias image container mail address key scrubbed`)
+
+// formatWords are words that parsers read in files and answers. Where they read, such a word is no
+// name, although a host or a user may have it; numbered matches heads of columns, device nodes,
+// libraries and numbers.
+var (
+	formatWords = strings.Fields(`affinity and at attached available between bind block bridge bridges build by-path card cgroupfs character class commit compute
+	containerd cpu crio crun default dep device devices devname devtype disabled dist-upgrade distance dkms docker driver drivers drm
+	drm_minor enabled error eth exclusive extra failed firmware generic go healthy hostname id id_like include initstate instance
+	interconnect interface itself kernel known legend lib lib64 libexec link live local log maca macainfo machine major management
+	matrix memory metax metaxlink minor modalias mode model module modules most mx-smi mxcd mxdriver mxgd mxgpu_llvm mxnd name native
+	nerdctl nic node nodes not numa ompi one online or os-release osrelease pci pci_class pci_id pci_slot_name pci_subsys_id pcie phb
+	pix possible pretty_name private proc process product pxb random render rprivate rshared rslave runc serial several sgpu shared
+	sim simulated slice spec state switch sys system systemd the through timestamp total txt type ucx uevent unavailable updates used
+	uuid vbios vendor version version_codename version_id virtual`)
+	numbered = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(?:(?:gpu|nic|card|renderd|port|mlx5_|go)[0-9]+|mxc?[0-9]*|lib[\w.-]+|maca-[\w.-]+|(?:0x)?[0-9a-f]*[0-9][0-9a-f]*(?:[:.][0-9a-f]*)*)$`)
+	})
+)
+
+// isFormatWord reports whether parsers may read a word of a class. UUIDs, serial numbers and IDs of
+// containers are values, also where they look like a number.
+func isFormatWord(class Class, w string) bool {
+	if class == UUID || class == Serial || class == Container {
+		return false
+	}
+	w = strings.ToLower(w)
+	return slices.Contains(formatWords, w) || numbered().MatchString(w)
+}
 
 // Learn adds words of a class. Short and common words are ignored.
 func (s *Scrubber) Learn(class Class, words ...string) {
@@ -142,7 +171,10 @@ func (s *Scrubber) learnedPatterns() []pattern {
 		case UUID:
 			re = `(?i)` + re
 		}
-		s.order = append(s.order, pattern{regexp.MustCompile(re), func(s *Scrubber, _ string, _, _ int) (string, bool) { return s.Word(l.class, l.word), true }, strings.ToLower(l.word)})
+		s.order = append(s.order, pattern{
+			re: regexp.MustCompile(re), word: strings.ToLower(l.word), format: isFormatWord(l.class, l.word),
+			with: func(s *Scrubber, _ string, _, _ int) (string, bool) { return s.Word(l.class, l.word), true },
+		})
 	}
 	return s.order
 }
@@ -195,12 +227,21 @@ func splitUUID(w string) (prefix, rest string) {
 }
 
 // Text returns a text with stand-ins.
-func (s *Scrubber) Text(text string) string { return s.Path(s.unrooted(text)) }
+func (s *Scrubber) Text(text string) string { return s.replace(s.unrooted(text), false) }
 
-// Path is Text for a path that already begins at the host's "/".
-func (s *Scrubber) Path(text string) string {
+// Parsed is Text for a text that a parser reads: words of the formats stay, whoever has them as a
+// name.
+func (s *Scrubber) Parsed(text string) string { return s.Path(s.unrooted(text)) }
+
+// Path is Parsed for a path that already begins at the host's "/".
+func (s *Scrubber) Path(text string) string { return s.replace(text, true) }
+
+func (s *Scrubber) replace(text string, parsed bool) string {
 	lower := strings.ToLower(text)
 	for _, p := range slices.Concat(patterns(), s.learnedPatterns(), addressPatterns()) {
+		if parsed && p.format {
+			continue
+		}
 		if strings.Contains(lower, p.word) { // fast check: nodes with a thousand GPUs have many patterns
 			text = p.replace(s, text)
 		}
