@@ -50,8 +50,8 @@ var commonWords = strings.Fields(`localhost localdomain local host node gpu gpus
 	dev etc usr var run lib bin sys proc home root tmp dri card none true false null name path kind version default debian ubuntu linux
 	user alias image container mail address key scrubbed`)
 
-// formatWords are words that parsers read in files and answers. Where they read, such a word is no
-// name, although a host or a user may have it; numbered matches heads of columns, device nodes,
+// formatWords are words that parsers read in files and answers. Where they read, such a word is not
+// a name, although a host or a user may have it; numbered matches heads of columns, device nodes,
 // libraries and numbers.
 var (
 	formatWords = strings.Fields(`affinity and at attached available between bind block bridge bridges build by-path card cgroupfs character class commit compute
@@ -61,10 +61,10 @@ var (
 	matrix memory metax metaxlink minor modalias mode model module modules most mx-smi mxcd mxdriver mxgd mxgpu_llvm mxnd name native
 	nerdctl nic node nodes not numa ompi one online or os-release osrelease pci pci_class pci_id pci_slot_name pci_subsys_id pcie phb
 	pix possible pretty_name private proc process product pxb random render rprivate rshared rslave runc serial several sgpu shared
-	sim simulated slice spec state switch sys system systemd the through timestamp total txt type ucx uevent unavailable updates used
+	sim simulated slice spec state switch sys system systemd the through timestamp total txt type ucx uevent updates used
 	uuid vbios vendor version version_codename version_id virtual`)
 	numbered = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^(?:(?:gpu|nic|card|renderd|port|mlx5_|go)[0-9]+|mxc?[0-9]*|lib[\w.-]+|maca-[\w.-]+|(?:0x)?[0-9a-f]*[0-9][0-9a-f]*(?:[:.][0-9a-f]*)*)$`)
+		return regexp.MustCompile(`^(?:(?:gpu|nic|card|renderd|port|mlx5_|go)[0-9]+|mxc?[0-9]*|(?:un)?available|lib[\w.-]+|maca-[\w.-]+|(?:0x)?[0-9a-f]*[0-9][0-9a-f]*(?:[:.][0-9a-f]*)*)$`)
 	})
 )
 
