@@ -5,21 +5,29 @@ import (
 	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsmi"
+	"github.com/metax-ctk/container-toolkit/internal/discover/sysfs"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
 // currentPart returns the part of a record that still holds for the node as the kernel
 // finds it now. A GPU that was recorded as unhealthy for lack of device nodes counts as
-// healthy if it has them now, and a GPU in unsliced has no sGPUs any more.
-func currentPart(record, now gpu.Node, unsliced []gpu.BDF) gpu.Node {
+// healthy if it has them now. A GPU whose mode or list the kernel knows has only the sGPUs
+// that the kernel lists.
+func currentPart(record, now gpu.Node, kernel sysfs.Report) gpu.Node {
 	record.GPUs = slices.Clone(record.GPUs)
 	for i, then := range record.GPUs {
 		if g, ok := now.Lookup(then.BDF); ok && len(then.Nodes) < len(g.Nodes) {
 			record.GPUs[i].Healthy = true
 		}
-		if slices.Contains(unsliced, then.BDF) {
+		unsliced := slices.Contains(kernel.Unsliced, then.BDF)
+		if unsliced {
 			record.GPUs[i].Mode = ""
-			record.GPUs[i].Slices = slices.DeleteFunc(slices.Clone(then.Slices), func(s gpu.Slice) bool { return s.Kind == gpu.SliceSGPU })
+		}
+		if unsliced || slices.Contains(kernel.Listed, then.BDF) {
+			at := slices.IndexFunc(now.GPUs, func(g gpu.GPU) bool { return g.BDF == then.BDF })
+			record.GPUs[i].Slices = slices.DeleteFunc(slices.Clone(then.Slices), func(s gpu.Slice) bool {
+				return s.Kind == gpu.SliceSGPU && (unsliced || at < 0 || !slices.ContainsFunc(now.GPUs[at].Slices, func(o gpu.Slice) bool { return isSame(o, s) }))
+			})
 		}
 	}
 	return record

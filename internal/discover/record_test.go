@@ -11,6 +11,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/discover"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
@@ -105,5 +106,54 @@ func TestDiscoverRecordedUnlinked(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestDiscoverRemovedSlices: slices of the record that the kernel no longer lists are gone, also
+// the last ones. Where the kernel has no list, the record is what is known.
+func TestDiscoverRemovedSlices(t *testing.T) {
+	const name = "c500-8-sgpu"
+	record := simtest.Node(t, name)
+	const dir = "/sgpu/sgpu"
+	at := slices.IndexFunc(record.GPUs, func(g gpu.GPU) bool { return g.Mode == gpu.ModeSGPU })
+	var kernel string
+	tree := hostTree(t, name)
+	for p := range tree {
+		if before, _, ok := strings.Cut(p, record.GPUs[at].BDF.String()+dir); ok {
+			kernel = before + record.GPUs[at].BDF.String() + "/sgpu"
+		}
+	}
+	if kernel == "" {
+		t.Fatal("no slices in the tree")
+	}
+	for _, test := range []struct {
+		name string
+		drop string // below the directory of the list
+		want int
+	}{
+		{"as recorded", "/none", len(record.GPUs[at].Slices)},
+		{"one of two", "/sgpu1", len(record.GPUs[at].Slices) - 1},
+		{"all", "/sgpu", 0},
+		{"no list", "", len(record.GPUs[at].Slices)},
+	} {
+		for _, asks := range []bool{true, false} {
+			tree := hostTree(t, name)
+			for p := range tree {
+				if strings.HasPrefix(p, kernel+test.drop) {
+					delete(tree, p)
+				}
+			}
+			if test.name == "all" {
+				tree[kernel] = sim.Dir{}
+			}
+			h := discover.Host{Root: simtest.Write(t, tree), Recorded: &record}
+			if asks {
+				h.Run = run
+			}
+			got, _ := mustDiscover(t, h)
+			if len(got.GPUs[at].Slices) != test.want {
+				t.Errorf("%s, mx-smi %v: %d slices, want %d: %+v", test.name, asks, len(got.GPUs[at].Slices), test.want, got.GPUs[at].Slices)
+			}
+		}
 	}
 }

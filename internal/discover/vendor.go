@@ -30,7 +30,7 @@ func (h Host) vendor(ctx context.Context, node *gpu.Node, kernel sysfs.Report) (
 	if len(t.GPUs) > 0 {
 		matchListed(node, t, kernel.OrphanVFs)
 		if h.Recorded != nil {
-			fillFromRecord(&t, currentPart(*h.Recorded, *node, kernel.Unsliced), node)
+			fillFromRecord(&t, currentPart(*h.Recorded, *node, kernel), node)
 		}
 		merge(node, t.Node, t.source)
 		return t.driver
@@ -54,7 +54,7 @@ func (h Host) vendor(ctx context.Context, node *gpu.Node, kernel sysfs.Report) (
 			warn(mxsmi.LinksUnknown + ": " + unknownWhenRecorded)
 		}
 	}
-	merge(node, currentPart(*h.Recorded, *node, kernel.Unsliced), "the recorded node")
+	merge(node, currentPart(*h.Recorded, *node, kernel), "the recorded node")
 	for _, g := range node.GPUs {
 		if _, ok := h.Recorded.Lookup(g.BDF); !ok {
 			warn("GPU " + g.BDF.String() + " is not in the recorded node")

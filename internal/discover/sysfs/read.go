@@ -45,6 +45,7 @@ type drmNode struct {
 type reader struct {
 	host     *hostfs.Root
 	unsliced []gpu.BDF
+	listed   []gpu.BDF
 	warnings []string
 }
 

@@ -25,6 +25,9 @@ type Report struct {
 	// are not in slice mode and have no sGPUs now, so sGPUs in an older record are
 	// obsolete. They may have virtual functions.
 	Unsliced []gpu.BDF
+	// Listed are the GPUs whose list of sGPUs the kernel has, also an empty one: an sGPU of
+	// an older record that is not in it is gone.
+	Listed []gpu.BDF
 	// Module is the driver's kernel module, as far as the kernel reports it.
 	Module Module
 	// Warnings are one line each about what could not be read or is contradictory.
@@ -68,7 +71,7 @@ func Read(host *hostfs.Root) (Report, error) {
 		report.Shared = r.sharedNodes()
 	}
 	report.Module = loadedModule(host)
-	report.Unsliced, report.Warnings = r.unsliced, r.warnings
+	report.Unsliced, report.Listed, report.Warnings = r.unsliced, r.listed, r.warnings
 	return report, nil
 }
 

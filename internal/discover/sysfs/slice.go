@@ -106,6 +106,7 @@ func (r *reader) recordSlices(g *gpu.GPU, f function) {
 	if f.sgpu == nil {
 		return
 	}
+	r.listed = append(r.listed, f.bdf)
 	qos, err := parseClass(f.sgpu.class)
 	if err != nil {
 		r.warn("QoS class of GPU %s is not known: %s/sgpu/%v", f.bdf, f.dir, err)
