@@ -27,7 +27,7 @@ func Indices(node gpu.Node, option, list string) ([]int, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", option, err)
 	}
-	selection, err := req.Resolve(node.GPUs)
+	selection, err := resolve(node, req)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", option, err)
 	}

@@ -96,11 +96,15 @@ func (p *Plan) prepare() error {
 			p.warnings = append(p.warnings, fmt.Sprintf("%d of %d GPUs are left out because they are unhealthy or divided into slices (metax-ctk device list)", left, len(p.Node.GPUs)))
 		}
 		if w.Count == 0 {
+			for _, l := range p.Node.Lost {
+				p.warn(l.String())
+			}
 			continue
 		}
 		if p.picker == nil {
 			graph, warnings := topology.New(p.Node)
-			p.warnings = slices.Concat(p.warnings, p.Node.Warnings, warnings)
+			p.warn(p.Node.Warnings...)
+			p.warn(warnings...)
 			p.picker = alloc.New(graph)
 		}
 		if _, err := p.picker.Pick(w.among(healthy)); err != nil {
@@ -108,6 +112,15 @@ func (p *Plan) prepare() error {
 		}
 	}
 	return p.together(healthy)
+}
+
+// warn adds warnings, each once.
+func (p *Plan) warn(lines ...string) {
+	for _, line := range lines {
+		if !slices.Contains(p.warnings, line) {
+			p.warnings = append(p.warnings, line)
+		}
+	}
 }
 
 // together fails for services of which each could get its GPUs, but not all of them, even

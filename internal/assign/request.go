@@ -71,7 +71,7 @@ type past struct {
 
 // newWant finds the GPUs that a request names.
 func newWant(node gpu.Node, at int, r Request) (want, error) {
-	selection, err := r.Resolve(node.GPUs)
+	selection, err := resolve(node, r.Request)
 	if err != nil {
 		return want{}, r.unresolved(err)
 	}
@@ -88,6 +88,21 @@ func newWant(node gpu.Node, at int, r Request) (want, error) {
 		w.whole = w.gpus
 	}
 	return w, nil
+}
+
+// resolve finds what a request names on a node. A GPU that was there earlier is said to be lost.
+func resolve(node gpu.Node, r request.Request) (request.Selection, error) {
+	selection, err := r.Resolve(node.GPUs)
+	var unknown *request.UnknownError
+	if errors.As(err, &unknown) {
+		for _, l := range node.Lost {
+			named := request.Request{IDs: []string{unknown.ID}}
+			if _, err := named.Resolve([]gpu.GPU{{Index: l.Index, BDF: l.BDF, UUID: l.UUID}}); err == nil {
+				return selection, fmt.Errorf("%q: %s", unknown.ID, l)
+			}
+		}
+	}
+	return selection, err
 }
 
 // possible fails for a want that the node could not meet even with all GPUs free.

@@ -92,6 +92,7 @@ func (h Host) Discover(ctx context.Context) (gpu.Node, error) {
 	if ask {
 		driver = h.vendor(ctx, &node, kernel)
 	}
+	h.noteLost(&node)
 	if err := ctx.Err(); errors.Is(err, context.Canceled) {
 		return gpu.Node{}, fmt.Errorf("discover the node: %w", err)
 	}

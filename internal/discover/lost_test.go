@@ -3,10 +3,14 @@ package discover_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/metax-ctk/container-toolkit/internal/discover"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
@@ -48,5 +52,32 @@ func TestLostCard(t *testing.T) {
 		if !again.GPUs[i].Healthy {
 			t.Errorf("by a record without it GPU %d is not healthy", i)
 		}
+	}
+}
+
+// TestLostGPU: a GPU that the kernel no longer shows stays known as lost, also when the node was
+// recorded without it, until it is back.
+func TestLostGPU(t *testing.T) {
+	whole, without := hostTree(t, "c500-8"), hostTree(t, "c500-8")
+	record := simtest.Node(t, "c500-8")
+	gone := record.GPUs[3]
+	delete(without, "sys/bus/pci/devices/"+gone.BDF.String())
+	for _, node := range gone.Nodes {
+		delete(without, strings.TrimPrefix(node, "/"))
+	}
+	want := []gpu.Lost{{BDF: gone.BDF, UUID: gone.UUID, Index: 3}}
+	for range 2 {
+		for _, h := range []discover.Host{{Recorded: &record}, {Recorded: &record, Run: run}} {
+			h.Root = simtest.Write(t, without)
+			got, warnings := mustDiscover(t, h)
+			if diff := cmp.Diff(want, got.Lost); diff != "" || len(got.GPUs) != 7 || !slices.Contains(warnings, want[0].String()) {
+				t.Errorf("%d GPUs, %q (-want +got):\n%s", len(got.GPUs), warnings, diff)
+			}
+			record = got
+		}
+	}
+	got, _ := mustDiscover(t, discover.Host{Root: simtest.Write(t, whole), Recorded: &record})
+	if len(got.Lost) > 0 || len(got.GPUs) != 8 {
+		t.Errorf("it is back: %d GPUs, lost %v", len(got.GPUs), got.Lost)
 	}
 }

@@ -206,6 +206,8 @@ func TestDiscoverOrphanVF(t *testing.T) {
 func TestDiscoverRecorded(t *testing.T) {
 	root := simtest.Write(t, hostTree(t, "c500-4-degraded"))
 	full := simtest.Node(t, "c500-4-degraded")
+	elsewhere := gpu.Lost{BDF: full.GPUs[3].BDF, UUID: full.GPUs[3].UUID, Index: 3}
+	elsewhere.BDF.Bus = 0x99
 	record := func(change func(*gpu.Node)) *gpu.Node {
 		n := full
 		n.GPUs, n.Links = slices.Clone(full.GPUs), slices.Clone(full.Links)
@@ -233,8 +235,9 @@ func TestDiscoverRecorded(t *testing.T) {
 				g := &n.GPUs[3]
 				g.UUID, g.Serial, g.VBIOS, g.MemoryMiB, g.LinkDomain = "", "", "", 0, 0
 				n.Links = slices.DeleteFunc(n.Links, func(l gpu.Link) bool { return l.B == 3 })
+				n.Lost = []gpu.Lost{elsewhere}
 			},
-			[]string{"ignored GPU 0000:99:00.0: the recorded node lists it, the kernel does not", "GPU 0000:12:00.0 is not in the recorded node"},
+			[]string{"GPU 0000:12:00.0 is not in the recorded node", elsewhere.String()},
 		},
 		{
 			"a GPU was unavailable", record(func(n *gpu.Node) { n.GPUs[1].Healthy = false }),

@@ -11,10 +11,13 @@ import (
 
 // currentPart returns the part of a record that still holds for the node as the kernel
 // finds it now. A GPU that was recorded as unhealthy for lack of device nodes counts as
-// healthy if it has them now. A GPU whose mode or list the kernel knows has only the sGPUs
+// healthy if it has them now. A GPU that is not here any more is left out (see noteLost). A GPU whose mode or list the kernel knows has only the sGPUs
 // that the kernel lists.
 func currentPart(record, now gpu.Node, kernel sysfs.Report) gpu.Node {
-	record.GPUs = slices.Clone(record.GPUs)
+	record.GPUs = slices.DeleteFunc(slices.Clone(record.GPUs), func(g gpu.GPU) bool {
+		_, here := now.Lookup(g.BDF)
+		return !here
+	})
 	for i, then := range record.GPUs {
 		if g, ok := now.Lookup(then.BDF); ok && len(then.Nodes) < len(g.Nodes) {
 			record.GPUs[i].Healthy = true

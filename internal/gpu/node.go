@@ -2,6 +2,7 @@ package gpu
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 )
 
@@ -27,8 +28,22 @@ type Node struct {
 	NICs []NIC `json:"nics,omitempty"`
 	// Shared is what every container with a GPU needs besides the GPU's own device nodes.
 	Shared *Shared `json:"shared,omitempty"`
+	// Lost are GPUs that were here earlier since the boot and that the kernel no longer shows.
+	Lost []Lost `json:"lost,omitempty"`
 	// Warnings say what could not be discovered, and why, one line each.
 	Warnings []string `json:"warnings,omitempty"`
+}
+
+// Lost is a GPU that is gone, as it was recorded.
+type Lost struct {
+	BDF   BDF  `json:"bdf"`
+	UUID  UUID `json:"uuid,omitempty"`
+	Index int  `json:"index"`
+}
+
+// String is such as "GPU 0000:12:00.0 (index 3 earlier) is lost: …", with the next step.
+func (l Lost) String() string {
+	return fmt.Sprintf("GPU %s (index %d earlier) is lost: the kernel no longer shows it, and GPUs after it have new indices (metax-ctk doctor)", l.BDF, l.Index)
 }
 
 // Driver is the kernel driver and its user-space part.
