@@ -11,6 +11,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc/explain"
 	"github.com/metax-ctk/container-toolkit/internal/assign"
+	"github.com/metax-ctk/container-toolkit/internal/discover"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
 	"github.com/metax-ctk/container-toolkit/internal/topology/picture"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
@@ -57,7 +58,7 @@ func (t toolkit) topologyPrint(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	view := picture.View{Node: node, Graph: t.graph(node)}
+	view := picture.View{Node: node, Graph: t.graph(node), LinksUnknown: discover.LinksUnknown(node)}
 	var holders []usage.Holder
 	switch {
 	case !c.IsSet("busy"):

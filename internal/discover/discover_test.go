@@ -134,7 +134,16 @@ func TestDiscoverWithoutTool(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
 		}
-		gputest.WantWarnings(t, []string{"UUIDs and health", unknown, "serial numbers", "memory sizes", "from the recorded node: mx-smi gave no answer"}, warnings)
+		gputest.WantWarnings(t, []string{"UUIDs, health and MetaXLink come from the recorded node: mx-smi gave no answer (exit status 1)"}, warnings)
+	})
+	t.Run("not installed, and recorded so", func(t *testing.T) {
+		tree := hostTree(t, "c500-8")
+		maps.DeleteFunc(tree, func(p string, _ sim.Entry) bool { return strings.HasSuffix(p, "bin/mx-smi") })
+		root := simtest.Write(t, tree)
+		record, _ := mustDiscover(t, discover.Host{Root: root, Run: run})
+		record.Warnings = []string{unknown + "there is no mx-smi at /opt/mxdriver/bin/mx-smi or /usr/bin/mx-smi"}
+		_, warnings := mustDiscover(t, discover.Host{Root: root, Recorded: &record})
+		gputest.WantWarnings(t, record.Warnings, warnings)
 	})
 }
 

@@ -1,6 +1,7 @@
 package discover
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -43,8 +44,16 @@ func hasVendorFacts(record gpu.Node) bool {
 		slices.ContainsFunc(record.GPUs, func(g gpu.GPU) bool { return g.UUID != "" })
 }
 
-// unknownWhenRecorded is the reason why a node that relies on a record has no links.
-const unknownWhenRecorded = "the recorded node has none. Record again: sudo metax-ctk cdi generate"
+// unknownWhenRecorded is the warning of a node that relies on a record without links. Recording
+// again helps unless there was no mx-smi.
+func unknownWhenRecorded(record gpu.Node) string {
+	for _, w := range record.Warnings {
+		if strings.HasPrefix(w, mxsmi.LinksUnknown+": "+noTool) {
+			return w
+		}
+	}
+	return mxsmi.LinksUnknown + ": the recorded node has none. Record again: sudo metax-ctk cdi generate"
+}
 
 // isUnlinked reports whether a record of several GPUs lacks links because MetaXLink was
 // unknown. A missing list of links does not show that: links are recorded only where
@@ -67,12 +76,35 @@ func fillFromRecord(t *vendorAnswer, record gpu.Node, node *gpu.Node) {
 	if len(node.GPUs) > 1 && len(t.Links) == 0 {
 		f.links(record.Links)
 		if isUnlinked(record) {
-			node.Warnings = append(node.Warnings, mxsmi.LinksUnknown+": "+unknownWhenRecorded)
+			node.Warnings = append(node.Warnings, unknownWhenRecorded(record))
 		}
 	}
 	if len(f.taken) > 0 {
-		node.Warnings = append(node.Warnings, t.source+" did not report everything; taken from the recorded node: "+strings.Join(f.taken, ", "))
+		fromRecord(node, t.source+" did not report everything%s; taken from the recorded node: "+strings.Join(f.taken, ", "), f.taken)
 	}
+}
+
+// fromRecord says first that facts come from the record, and why, instead of warnings that they
+// are unknown. %s in line is for the reason.
+func fromRecord(node *gpu.Node, line string, taken []string) {
+	why, others := "", []string{}
+	for _, w := range node.Warnings {
+		what, cause, ok := strings.Cut(w, ": ")
+		if ok && slices.Contains(taken, unknownFacts[what]) {
+			if why == "" {
+				why = " (" + cause + ")"
+			}
+			continue
+		}
+		others = append(others, w)
+	}
+	node.Warnings = append([]string{fmt.Sprintf(line, why)}, others...)
+}
+
+// unknownFacts are how warnings about missing facts begin, with the kind of facts.
+var unknownFacts = map[string]string{
+	"UUIDs and health are not known": "UUIDs", "serial numbers are not known": "serial numbers",
+	"memory sizes are not known": "memory sizes", mxsmi.LinksUnknown: "MetaXLink",
 }
 
 // filler fills the empty fields of an answer.

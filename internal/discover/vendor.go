@@ -45,13 +45,13 @@ func (h Host) vendor(ctx context.Context, node *gpu.Node, kernel sysfs.Report) (
 		}
 		return ""
 	case !hasVendorFacts(*h.Recorded):
-		warn(mxsmi.LinksUnknown + ": " + unknownWhenRecorded)
+		warn(unknownWhenRecorded(*h.Recorded))
 	default:
 		if h.Run != nil {
-			warn("UUIDs, health and MetaXLink come from the recorded node: " + why)
+			fromRecord(node, "UUIDs, health and MetaXLink come from the recorded node: "+why+"%s", []string{"UUIDs", "serial numbers", "memory sizes", "MetaXLink"})
 		}
 		if isUnlinked(*h.Recorded) {
-			warn(mxsmi.LinksUnknown + ": " + unknownWhenRecorded)
+			warn(unknownWhenRecorded(*h.Recorded))
 		}
 	}
 	merge(node, currentPart(*h.Recorded, *node, kernel), "the recorded node")
@@ -62,6 +62,9 @@ func (h Host) vendor(ctx context.Context, node *gpu.Node, kernel sysfs.Report) (
 	}
 	return ""
 }
+
+// noTool begins the reason why mx-smi was not asked.
+const noTool = "there is no mx-smi at "
 
 // query returns the answer of libmxsml, or of mx-smi, and adds their warnings to the node. If
 // neither answered, asked reports whether mx-smi was run, and why is the reason.
@@ -89,5 +92,5 @@ func (h Host) query(ctx context.Context, node *gpu.Node) (t vendorAnswer, asked 
 	case h.Run == nil:
 		return vendorAnswer{}, false, "" // there is only the record
 	}
-	return vendorAnswer{}, false, "there is no mx-smi at " + strings.Join(mxsmi.Paths(), " or ")
+	return vendorAnswer{}, false, noTool + strings.Join(mxsmi.Paths(), " or ")
 }

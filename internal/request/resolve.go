@@ -110,7 +110,7 @@ func unreadIDs(id string, gpus []gpu.GPU) string {
 	if index || known || len(gpus) == 0 || strings.Contains(id, ":") {
 		return ""
 	}
-	return ", whose UUIDs and serial numbers are unknown (to read them: sudo metax-ctk cdi generate)"
+	return ", whose UUIDs and serial numbers are unknown (metax-ctk doctor)"
 }
 
 // tooShort says how long the beginning of a UUID must be, if the ID is a shorter one.

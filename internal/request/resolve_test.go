@@ -90,12 +90,12 @@ func TestResolveRefuses(t *testing.T) {
 		{
 			"unknown uuid, gaps", "GPU-eeee",
 			[]gpu.GPU{{Index: 5}, {Index: 0}, {Index: 1}, {Index: 7}},
-			`"GPU-eeee" is not a GPU; this node has GPUs 0,1,5,7, whose UUIDs and serial numbers are unknown (to read them: sudo metax-ctk cdi generate)`,
+			`"GPU-eeee" is not a GPU; this node has GPUs 0,1,5,7, whose UUIDs and serial numbers are unknown (metax-ctk doctor)`,
 		},
 		{
 			"unknown serial number of digits", "[0070012345]",
 			[]gpu.GPU{{Index: 0}},
-			`"0070012345" is not a GPU; this node has only GPU 0, whose UUIDs and serial numbers are unknown (to read them: sudo metax-ctk cdi generate)`,
+			`"0070012345" is not a GPU; this node has only GPU 0, whose UUIDs and serial numbers are unknown (metax-ctk doctor)`,
 		},
 		{
 			"unknown uuid among known ones", "GPU-eeee", node(),

@@ -154,7 +154,7 @@ func (g *grid) busNames(c *canvas) {
 				k = g.tiles[i]
 			}
 		}
-		pillSmall.draw(c, (b.x0+b.x1)/2, g.busY(b, k.y), fmt.Sprintf(`fill="%s"`, domainColor(b.number)), cardFill, fmt.Sprintf("MX %d", b.number))
+		pillSmall.draw(c, (b.x0+b.x1)/2, g.busY(b, k.y), fmt.Sprintf(`fill="%s"`, domainColor(b.number)), cardFill, fmt.Sprintf("domain %d", b.number))
 	}
 	linkDown := make([]bool, len(g.gpus))
 	for _, l := range slices.Concat(g.down, g.missing) {

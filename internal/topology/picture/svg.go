@@ -144,7 +144,7 @@ func (s *checkedView) legend(c *canvas, width, y int) int {
 		}
 	}
 	if len(s.domains) == 0 && len(s.gpus) > 1 {
-		item("no MetaXLink", func(x, y int) { c.sign(x, y, 100, signNone) })
+		item(s.noDomain(), func(x, y int) { c.sign(x, y, 100, signNone) })
 	}
 	for _, m := range s.marks {
 		gpus := m.gpus()

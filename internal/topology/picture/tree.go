@@ -87,7 +87,7 @@ func (s *checkedView) columns() []column {
 		link := ""
 		switch {
 		case s.domainOf[i] > 0:
-			link = fmt.Sprintf("MX %d", s.domainOf[i])
+			link = fmt.Sprintf("domain %d", s.domainOf[i])
 		case len(s.domains) > 0:
 			link = "no MetaXLink"
 		}
@@ -105,12 +105,10 @@ func (s *checkedView) linkLines(b *bytes.Buffer) {
 		return
 	}
 	if len(s.domains) == 0 {
-		b.WriteString("no MetaXLink\n")
+		b.WriteString(s.noDomain() + "\n")
 	}
-	what := "MetaXLink domain " // explains the name once
 	for i, d := range s.domains {
-		fmt.Fprintf(b, "%sMX %d: GPUs %s (%s)\n", what, i+1, wording.Ranges(d.gpus), d.describe())
-		what = ""
+		fmt.Fprintf(b, "MetaXLink domain %d: GPUs %s (%s)\n", i+1, wording.Ranges(d.gpus), d.describe())
 	}
 	if len(s.down) > 0 {
 		fmt.Fprintf(b, "MetaXLink down: %s\n", wording.Pairs(s.down))

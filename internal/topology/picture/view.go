@@ -21,6 +21,8 @@ type View struct {
 	Picked, RunnerUp, InUse []int
 	// Users names who uses each GPU, by GPU: "" for a free GPU, nil if the users are unknown.
 	Users []string
+	// LinksUnknown says that it is not known which GPUs MetaXLink joins.
+	LinksUnknown bool
 	// Note is shown below the picture, in lines whose columns stay aligned.
 	Note []string
 	// BridgeName names a PCIe bridge or switch; if it is nil, that is the address.
@@ -34,6 +36,14 @@ const numKinds = topology.MX + 1
 // does not have, or the Graph of another node.
 var errView = errors.New("invalid view")
 
+// noDomain says what is known of MetaXLink on a node without domains.
+func (s *checkedView) noDomain() string {
+	if s.linksUnknown {
+		return "MetaXLink: unknown"
+	}
+	return "no MetaXLink"
+}
+
 // checkedView is a View that was checked, with what all pictures need.
 type checkedView struct {
 	gpus          []gpu.GPU
@@ -42,6 +52,7 @@ type checkedView struct {
 	picked, inUse []bool // by GPU
 	second        []bool // by GPU: in the runner-up
 	note          []string
+	linksUnknown  bool
 	domains       []domain // MetaXLink domains
 	domainOf      []int    // by GPU: the number of its domain, from 1, or 0
 	users         []string // by GPU, or nil
@@ -67,7 +78,7 @@ type domain struct {
 // check checks the View. The error is an errView.
 func (v View) check() (*checkedView, error) {
 	n := len(v.Node.GPUs)
-	s := &checkedView{gpus: v.Node.GPUs, nics: v.Node.NICs, graph: v.Graph, domainOf: make([]int, n), note: v.Note, users: v.Users, bridgeName: v.BridgeName}
+	s := &checkedView{gpus: v.Node.GPUs, nics: v.Node.NICs, graph: v.Graph, domainOf: make([]int, n), note: v.Note, users: v.Users, bridgeName: v.BridgeName, linksUnknown: v.LinksUnknown}
 	if s.graph == nil {
 		s.graph, _ = topology.New(v.Node)
 	}
