@@ -2,6 +2,7 @@ package setup
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path"
@@ -33,7 +34,11 @@ func (h Host) containerd(ctx context.Context, place containerd.Place, o Options)
 	e.Config, e.Files = place.Path, []string{place.Path}
 	shape, err := h.filesOf(place)
 	if err != nil {
-		return e.unreadable(err)
+		e = e.unreadable(err)
+		if errors.Is(err, containerd.ErrNotStarted) { // nothing is left of what was set up
+			e.Remove = func(engine.Setup) ([]engine.Change, error) { return nil, nil }
+		}
+		return e
 	}
 	e.Config, e.Files = shape.Path, []string{shape.Path, shape.DropInPath}
 	input := func() (containerd.Input, error) { return h.containerdInput(shape, e.Version) }

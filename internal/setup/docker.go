@@ -40,7 +40,7 @@ func (h Host) docker(ctx context.Context, o Options) Engine {
 	useEditor(h, &e, input, docker.Read, func(in docker.Input, s engine.Setup) ([]engine.Change, error) {
 		changes, err := docker.Configure(in, s)
 		if err == nil {
-			err = h.checkDockerFlags(e, o.Config != "", changes)
+			err = cmp.Or(h.checkDockerFlags(e, o.Config != "", changes), h.checkDockerKeys(ctx, e, in))
 		}
 		return withPath(e.Config, changes), err
 	}, func(in docker.Input, s engine.Setup) ([]engine.Change, error) {

@@ -1,6 +1,8 @@
 package setup
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"path"
 	"strconv"
@@ -40,6 +42,22 @@ func flagValue(flags []string, name string) string {
 		}
 	}
 	return ""
+}
+
+// checkDockerKeys fails if dockerd refuses the file as it is: then it would not start again, and
+// the edit would seem to be the reason. It asks dockerd, which can validate from 23.0 on.
+func (h Host) checkDockerKeys(ctx context.Context, e Engine, in docker.Input) error {
+	if h.Run == nil || e.Program == "" || in.Text == nil || e.Version.Before(23, 0) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	_, err := h.Run(ctx, e.Program, "--validate", "--config-file", in.Path)
+	var exit interface{ ExitCode() int } // an *exec.ExitError: dockerd ran
+	if errors.As(err, &exit) && !strings.Contains(err.Error(), "unknown flag") {
+		return fmt.Errorf("dockerd refuses %s as it is; correct it first: %w", in.Path, err)
+	}
+	return nil
 }
 
 // checkDockerFlags fails if dockerd would not start with the changes, or would not read

@@ -2,6 +2,8 @@ package containerd
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"path"
 
 	"github.com/metax-ctk/container-toolkit/internal/engine"
@@ -46,13 +48,19 @@ func Places() []Place {
 	}
 }
 
+// ErrNotStarted reports a distribution that has not made its configuration.
+var ErrNotStarted = errors.New("does not exist")
+
 // Input returns the paths and the layout for an installation, given the content of the
 // file at Path. k3s and rke2 generate Path at each start: newer releases with an import
 // of a directory of drop-ins, older ones only from a template. k0s does not overwrite a
-// file without its mark.
+// file without its mark. Without a file, those of k3s and rke2 are ErrNotStarted.
 func (p Place) Input(text []byte) (Input, error) {
 	in := Input{Path: p.Path, DropInPath: path.Join(p.DropIns, path.Base(DefaultDropIn)), Layout: p.layout}
-	if text == nil {
+	switch {
+	case text == nil && p.layout == Template:
+		return Input{}, fmt.Errorf("%s %w: %s writes it when it starts, so it is not installed here, or was not started yet. With another --data-dir: --config DIR/agent/etc/containerd/config.toml", p.Path, ErrNotStarted, p.Name)
+	case text == nil:
 		return in, nil
 	}
 	s, err := parse(File{p.Path, text})

@@ -61,7 +61,7 @@ func TestKubectl(t *testing.T) {
 		{"top pod -A", "four"},
 		{"top pod big", "Insufficient metax-tech.com/gpu"},
 		{"topology " + cluster.NodeName, "GPU7"},
-		{"topology " + cluster.NodeName + " --format tree", "MetaXLink domain domain 1: GPUs 0-3 (full mesh)"},
+		{"topology " + cluster.NodeName + " --format tree", "MetaXLink domain 1: GPUs 0-3 (full mesh)"},
 		{"topology " + cluster.NodeName + " --format svg", "</svg>"},
 		{"why big", "- node-1 has enough GPUs when default/four (4 GPUs) has ended"},
 		{"why big", "with 4 GPUs instead of 8, it fits on node-1"},
