@@ -16,6 +16,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsmi"
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/logfile"
 	"github.com/metax-ctk/container-toolkit/internal/node"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
@@ -87,12 +88,12 @@ func execute(ctx context.Context, args []string, d deps, log *journal) error {
 // settings reads the configuration file. urfave/cli reads the environment, so that help
 // can name the variables.
 func settings() (config.Config, error) {
-	text, err := readConfig(config.Path)
-	if err != nil {
-		return config.Config{}, err
-	}
 	none := func(string) string { return "" }
-	loaded, err := config.Load(config.Path, text, none)
+	text, err := hostfs.ReadOwn(config.Path)
+	var loaded config.Config
+	if err == nil {
+		loaded, err = config.Load(config.Path, text, none)
+	}
 	if err != nil {
 		defaults, _ := config.Load(config.Path, nil, none)
 		return defaults, err

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -58,6 +61,9 @@ func (t toolkit) configEdit(c *cli.Context, assignments []config.Assignment) err
 	} else if err != nil {
 		return err
 	}
+	if err := t.checkLogDir(c, path, after, changes); err != nil {
+		return err
+	}
 	done := configEdited{File: path, DryRun: c.Bool("dry-run"), Changes: changes}
 	if !done.DryRun && len(changes) > 0 {
 		if err := writeConfig(original, after); err != nil {
@@ -65,6 +71,28 @@ func (t toolkit) configEdit(c *cli.Context, assignments []config.Assignment) err
 		}
 	}
 	return t.print(c, done, done.table())
+}
+
+// checkLogDir refuses a log file of this host in a directory that does not exist: every command
+// would fail to write it. A file for another host may name any.
+func (t toolkit) checkLogDir(c *cli.Context, path string, text []byte, changes []config.Change) error {
+	if !slices.ContainsFunc(changes, func(change config.Change) bool { return change.Key == "log.file" }) {
+		return nil
+	}
+	settings, err := config.Load(path, text, func(string) string { return "" })
+	if err != nil || settings.Log.File.Text == "" {
+		return err
+	}
+	dir := filepath.Dir(settings.Log.File.Text)
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	problem := fmt.Sprintf("log.file: the directory %s does not exist: sudo mkdir -p %[1]s", terminal.Line(dir))
+	if !c.IsSet("file") {
+		return usagef("%s", problem)
+	}
+	t.warn(problem)
+	return nil
 }
 
 // writeConfig puts text in the place of a file, which keeps its mode and owner.

@@ -60,6 +60,9 @@ func (w *wrapper) compose() (code int, ours bool, err error) {
 	if len(p.requests) == 0 {
 		return 0, false, nil
 	}
+	if w.broken != nil {
+		return exitOurs, true, w.broken
+	}
 	injections, err := w.injections(p)
 	if err != nil {
 		return exitOurs, true, err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,7 +35,7 @@ func (w *wrapper) engine() string {
 // listens; ahead has containerd's tasks, or is nil.
 func (w *wrapper) keep(node gpu.Node, socket string, flags dockerargs.Flags, explain bool, ahead <-chan assign.Listed) error {
 	most, err := w.settings.Waits()
-	if err != nil {
+	if err = cmp.Or(w.broken, err); err != nil {
 		return err
 	}
 	endpoint, address := w.maker(socket, flags)

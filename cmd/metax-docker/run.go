@@ -15,6 +15,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/config"
 	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/logfile"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
@@ -36,6 +37,7 @@ type deps struct {
 	Plugin   bool     // whether docker runs this program as its plugin
 	Env      []string
 	Getenv   func(string) string
+	Config   string // the configuration; empty is config.Path
 	Out, Err io.Writer
 	// Mark gives the process the name of one that has leases and is about to become the client.
 	Mark func()
@@ -49,6 +51,7 @@ type deps struct {
 type wrapper struct {
 	deps
 	settings  config.Config
+	broken    error  // why settings are not those of the file; a command that needs them fails
 	client    string // path of the docker-compatible client
 	clientErr error  // why there is no client; printing a command needs none
 	keeper    assign.Keeper
@@ -74,13 +77,7 @@ func (w *wrapper) run() (int, error) {
 	if len(w.Args) == 1 && w.Args[0] == metadataCommand {
 		return 0, w.printMetadata()
 	}
-	text, err := os.ReadFile(config.Path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return exitOurs, fmt.Errorf("read configuration: %w", err)
-	}
-	if w.settings, err = config.Load(config.Path, text, w.Getenv); err != nil {
-		return exitOurs, err
-	}
+	text := w.configure()
 	if w.Plugin {
 		w.unwrapPlugin()
 	}
@@ -127,11 +124,29 @@ func (w *wrapper) run() (int, error) {
 		// What is wrong with a line that has no image docker says best.
 		return w.become(cmd.Rewrite())
 	}
+	if w.broken != nil {
+		return exitOurs, w.broken
+	}
 	given, err := w.plan(cmd)
 	if err != nil {
 		return exitOurs, err
 	}
 	return w.finish(cmd, given)
+}
+
+// configure reads the configuration and returns its text. If that cannot be used, the settings are
+// the defaults and those of the environment, for lines that need no others.
+func (w *wrapper) configure() []byte {
+	path := cmp.Or(w.Config, config.Path)
+	text, err := hostfs.ReadOwn(path)
+	if err == nil {
+		w.settings, err = config.Load(path, text, w.Getenv)
+	}
+	if w.broken = err; err != nil {
+		text = nil
+		w.settings, _ = config.Load(path, nil, w.Getenv) // without a file it cannot fail
+	}
+	return text
 }
 
 // withHelp names the help that lists the options of a refused line; its command is empty if it
@@ -223,6 +238,9 @@ func (w *wrapper) scan() (dockerargs.Command, error) {
 // does not come to that, they are given back.
 func (w *wrapper) become(args []string) (int, error) {
 	defer w.giveBack()
+	if w.broken != nil {
+		w.warn("%v (going on without it)", w.broken)
+	}
 	w.endWarnings()
 	if w.clientErr != nil {
 		return unusable(w.clientErr), w.clientErr

@@ -57,6 +57,23 @@ func Trust(path string) (fs.FileInfo, error) {
 	})
 }
 
+// ReadOwn returns the toolkit's own configuration at an absolute path, nil if there is none. For
+// root, who runs the programs that it names, it must be a file that only root can replace.
+func ReadOwn(path string) ([]byte, error) {
+	if os.Geteuid() == 0 {
+		if _, err := Trust(path); errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("read configuration %s: %w; chown root:root and chmod go-w that path", path, err)
+		}
+	}
+	text, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read configuration: %w", err)
+	}
+	return text, nil
+}
+
 // Reach fails with ErrUntrusted if another user than root and this process's can decide
 // where an absolute path leads: by a link, a directory, or a file in a directory that
 // everybody may write to, such as /tmp. In other directories the file itself may belong
