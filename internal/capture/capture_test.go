@@ -42,6 +42,7 @@ func text(data string) hosttree.Entry { return hosttree.File{Data: data} }
 // Of a host, what is on the list is taken, and nothing beside it.
 func TestTake(t *testing.T) {
 	const bus, gpu = "sys/bus/pci/devices/", "sys/devices/pci0000:0a/0000:0b:00.0/0000:0e:00.0"
+	const layout = "sys/devices/virtual/mxcd/mxcd/layout/nodes/"
 	got, notes := take(t, write(t, hosttree.Tree{
 		bus + "0000:0e:00.0":                         hosttree.Link("../../../devices/pci0000:0a/0000:0b:00.0/0000:0e:00.0"),
 		bus + "0000:0b:00.0":                         hosttree.Link("../../../devices/pci0000:0a/0000:0b:00.0"),
@@ -53,6 +54,11 @@ func TestTake(t *testing.T) {
 		gpu + "/sgpu/sgpu0/alias":                    text("a\n"),
 		gpu + "/sgpu/sgpu0/unique_id":                text("GPU-x\n"),
 		gpu + "/sgpu/sgpu0/annotations":              text("x\n"),
+		gpu + "/sgpu/sgpu0/node_id":                  text("12\n"),
+		gpu + "/sgpu/sgpu0/vram_quota":               text("4096\n"),
+		"sys/class/mxcd/mxcd":                        hosttree.Link("../../devices/virtual/mxcd/mxcd"),
+		layout + "12/unique_id":                      text("x\n"),
+		layout + "13/unique_id":                      text("y\n"),
 		gpu + "/driver":                              hosttree.Link("../../../../bus/pci/drivers/metax"),
 		"sys/bus/pci/drivers/metax/bind":             text(""),
 		gpu + "/drm/card1/dev":                       text("226:1\n"),
@@ -92,6 +98,8 @@ func TestTake(t *testing.T) {
 		gpu + "/driver": hosttree.Link("../../../../bus/pci/drivers/metax"), gpu + "/drm": hosttree.Dir{}, gpu + "/drm/card1": hosttree.Dir{},
 		gpu + "/sgpu": hosttree.Dir{}, gpu + "/sgpu/sgpu0": hosttree.Dir{},
 		gpu + "/sgpu/sgpu0/alias": text("alias-1\n"), gpu + "/sgpu/sgpu0/unique_id": text("GPU-00000000-0000-0000-0000-000000000001\n"),
+		gpu + "/sgpu/sgpu0/node_id": text("12\n"), gpu + "/sgpu/sgpu0/vram_quota": text("4096\n"),
+		"sys/class/mxcd/mxcd": hosttree.Link("../../devices/virtual/mxcd/mxcd"), layout + "12/unique_id": text("00000000-0000-0000-0000-000000000001\n"),
 		gpu + "/drm/card1/dev":             text("226:1\n"),
 		"dev/dri/card1":                    hosttree.Device{Major: 226, Minor: 1, Perm: 0o660, GID: 44},
 		"dev/dri/by-path/pci-0000:0e:00.0": hosttree.Link("../card1"), "dev/char": hosttree.Dir{}, "dev/char/226:1": hosttree.Link("../dri/card1"),

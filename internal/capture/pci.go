@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/metax-ctk/container-toolkit/internal/discover/sysfs"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/snapshot/scrub"
 )
@@ -17,7 +18,7 @@ const vendor = "0x9999"
 // attributes are the files of a PCI function that are kept, of a bridge as well.
 var attributes = strings.Fields(`vendor device class subsystem_vendor subsystem_device revision numa_node local_cpulist
 	current_link_speed current_link_width max_link_speed max_link_width secondary_bus_number subordinate_bus_number
-	sriov_totalvfs sriov_numvfs model enable reset_method`)
+	sriov_totalvfs sriov_numvfs model gpuvf enable reset_method`)
 
 var (
 	virtfn = regexp.MustCompile(`^virtfn[0-9]+$`)
@@ -118,8 +119,21 @@ func (t *taker) slices(dir string) {
 		t.dir(real)
 		t.file(real+"/unique_id", maxAttribute, whole(scrub.UUID))
 		t.file(real+"/alias", maxAttribute, whole(scrub.Alias))
-		t.file(real+"/dev", maxAttribute, nil)
+		for _, name := range []string{"dev", "node_id", "sched_quota", "vram_quota"} {
+			t.file(real+"/"+name, maxAttribute, nil)
+		}
+		if node, err := t.read(real+"/node_id", maxAttribute); err == nil {
+			if id := sysfs.LayoutID(t.Root, node); id != "" {
+				t.file(id, maxAttribute, layoutID)
+			}
+		}
 	}
+}
+
+// layoutID treats a UUID without its prefix like one with it, so that both get the same stand-in.
+func layoutID(s *scrub.Scrubber, text string) string {
+	const prefix = "GPU-"
+	return strings.TrimPrefix(whole(scrub.UUID)(s, prefix+text), prefix)
 }
 
 // whole treats a file that holds one word.

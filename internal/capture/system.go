@@ -15,6 +15,7 @@ import (
 // single are files that are kept as they are, but for stand-ins.
 var single = strings.Fields(`/proc/sys/kernel/osrelease /proc/sys/kernel/random/boot_id /proc/devices /proc/sys/user/max_user_namespaces
 	/sys/module/metax/version /sys/module/metax/srcversion /sys/module/metax/initstate /sys/module/metax/taint
+	/sys/module/mxgvm/version /sys/module/MXGVM/version
 	/sys/devices/system/node/online /sys/devices/system/node/possible
 	/sys/fs/selinux/enforce /sys/module/apparmor/parameters/enabled /sys/fs/cgroup/cgroup.controllers`)
 
@@ -25,8 +26,10 @@ func (t *taker) system() {
 	for _, p := range single {
 		t.file(p, maxConfig, nil)
 	}
-	if t.Root.Exists("/sys/module/metax") {
-		t.dir("/sys/module/metax")
+	for _, dir := range []string{"/sys/module/metax", "/sys/module/mxgvm", "/sys/module/MXGVM"} {
+		if t.Root.Exists(dir) {
+			t.dir(dir)
+		}
 	}
 	if text, err := t.read("/etc/hostname", maxAttribute); err == nil {
 		t.Scrub.Learn(scrub.Host, hostOf(text))

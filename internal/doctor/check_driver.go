@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/metax-ctk/container-toolkit/internal/discover/sysfs"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
@@ -51,7 +52,7 @@ var driverChecks = []Check{
 	}},
 	each("driver-bound", "every GPU is bound to the driver metax", (*Facts).loaded, (*Facts).functions, func(f *Facts, fn Function, found *findings) {
 		switch {
-		case !f.Kernel.Module.Loaded || fn.Driver == driver || fn.Driver == vfio:
+		case !f.Kernel.Module.Loaded || sysfs.ServesGPUs(fn.Driver) || fn.Driver == vfio:
 		case fn.Driver == "":
 			found.add(Error, fmt.Sprintf("GPU %s is bound to no driver, though the module metax is loaded", fn.BDF),
 				"it has no device nodes, so no container gets it", fmt.Sprintf("echo %s > /sys/bus/pci/drivers/metax/bind", fn.BDF))

@@ -77,6 +77,9 @@ func (f *fabric) addGPU(g gpu.GPU) error {
 	if g.SetAside() {
 		kind.driver = "vfio-pci"
 	}
+	if kind.driver == module && len(g.VFs) > 0 {
+		kind.driver = pfModule
+	}
 	physical, err := f.addFunction(g, kind)
 	if err != nil {
 		return err
@@ -87,6 +90,7 @@ func (f *fabric) addGPU(g gpu.GPU) error {
 		// it is passed to a virtual machine.
 		virtual := physical
 		virtual.bdf, virtual.driver = b, ""
+		virtual.device = gpu.VFDevice(physical.device)
 		if len(sliceAt(g, b).Nodes) > 0 {
 			virtual.driver = module
 		}

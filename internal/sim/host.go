@@ -8,8 +8,12 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
-// module is the name of the kernel driver and of its module.
-const module = "metax"
+// module is the name of the kernel driver and of its module; pfModule is that of the driver of
+// GPUs that are split into virtual functions.
+const (
+	module   = "metax"
+	pfModule = "MXGVM"
+)
 
 // HostTree returns the file system of the host that n describes: sysfs with its links,
 // the files in /proc about the driver, device nodes, the driver's user-space part with
@@ -54,6 +58,7 @@ func newHost(n gpu.Node) (h *host, err error) {
 	if err := h.addDevices(); err != nil {
 		return nil, err
 	}
+	h.addLayout()
 	h.addSoftware()
 	if h.err != nil {
 		return nil, h.err

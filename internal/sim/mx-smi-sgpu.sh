@@ -21,7 +21,7 @@ change() {
 
 is_target() {
 	case $target in
-	"$1" | "$4" | "$5") dir=$root/sys/bus/pci/devices/$4 memory=$7 ;;
+	"$1" | "$4" | "$5") dir=$root/sys/bus/pci/devices/$4 bdf=$4 memory=$7 ;;
 	esac
 }
 
@@ -39,6 +39,9 @@ enable() {
 	[ ! -d "$dir/sgpu" ] || return 0
 	mkdir "$dir/sgpu" 2>/dev/null || fail "Sysfs error: $dir/sgpu cannot be made"
 	put 0 "$dir/sgpu/sched_class"
+	put 20 "$dir/sgpu/sched_timeslice"
+	: >"$dir/sgpu/create"
+	: >"$dir/sgpu/remove"
 	put 16 "$dir/sgpu/available_devcnt"
 	put 100 "$dir/sgpu/available_sched_quota"
 	put "$memory" "$dir/sgpu/available_vram_quota"
@@ -49,6 +52,32 @@ disable() {
 	[ "$parts" = 0 ] || fail 'the GPU has slices'
 	put native "$dir/model"
 	rm -rf "$dir/sgpu" || fail "Sysfs error: $dir/sgpu cannot be removed"
+}
+
+# make_node ID PART makes the layout node of a slice, which has its UUID. A tree
+# without a layout has it beside the slice.
+make_node() {
+	if [ ! -d "$nodes" ]; then
+		put "GPU-$1" "$2/unique_id"
+		return
+	fi
+	number=8192 id=$1
+	while [ -d "$nodes/$number" ]; do
+		number=$((number + 1))
+	done
+	use=$dir/smi/${2##*/}
+	mkdir "$nodes/$number" "$use" 2>/dev/null || fail "Sysfs error: $nodes/$number cannot be made"
+	put $((10000 + number)) "$nodes/$number/gid"
+	put sgpu-sub-dev "$nodes/$number/type"
+	put "$bdf" "$nodes/$number/location"
+	put "$id" "$nodes/$number/unique_id"
+	put 1 "$nodes/$number/active"
+	put "${2##*/sgpu}" "$nodes/$number/local_id"
+	put "$number" "$2/node_id"
+	put $((10000 + number)) "$2/gpu_id"
+	printf 'total %s\nused 0\nfree %s\n' $((mib * 1024)) $((mib * 1024)) >"$use/meminfo"
+	put 0 "$use/utilization"
+	put 0 "$use/overrun"
 }
 
 create() {
@@ -78,9 +107,13 @@ create() {
 		done
 		mkdir "$dir/sgpu/sgpu$k" 2>/dev/null || fail "Sysfs error: $dir/sgpu/sgpu$k cannot be made"
 		get /proc/sys/kernel/random/uuid
-		put "SGPU-$got" "$dir/sgpu/sgpu$k/unique_id"
+		make_node "$got" "$dir/sgpu/sgpu$k"
 		put "$alias" "$dir/sgpu/sgpu$k/alias"
-		put "compute=$compute vram=$mib" "$dir/sgpu/sgpu$k/annotations"
+		put "$mib" "$dir/sgpu/sgpu$k/vram_quota"
+		put "$compute" "$dir/sgpu/sgpu$k/sched_quota"
+		put 0 "$dir/sgpu/sgpu$k/sched_priority"
+		put "$k" "$dir/sgpu/sgpu$k/minor"
+		put 1 "$dir/sgpu/sgpu$k/online"
 		change "$dir/sgpu/available_devcnt" -1
 		change "$dir/sgpu/available_vram_quota" "-$mib"
 		change "$dir/sgpu/available_sched_quota" "-$compute"
@@ -93,12 +126,18 @@ remove() {
 	whole_number "$id" 'sGPU'
 	part=$dir/sgpu/sgpu$id
 	[ -d "$part" ] || fail "there is no SGPU#$id"
-	get "$part/annotations"
-	share=${got%% *} mib=${got##* }
+	get "$part/sched_quota"
+	share=${got:-0}
+	get "$part/vram_quota"
+	mib=${got:-0}
+	get "$part/node_id"
+	if [ -n "$got" ]; then
+		rm -rf "$nodes/$got" "$dir/smi/sgpu$id" || fail "Sysfs error: $nodes/$got cannot be removed"
+	fi
 	rm -rf "$part" || fail "Sysfs error: $part cannot be removed"
 	change "$dir/sgpu/available_devcnt" 1
-	change "$dir/sgpu/available_vram_quota" "${mib#vram=}"
-	change "$dir/sgpu/available_sched_quota" "${share#compute=}"
+	change "$dir/sgpu/available_vram_quota" "$mib"
+	change "$dir/sgpu/available_sched_quota" "$share"
 	printf 'SGPU#%s removed\n' "$id"
 }
 
@@ -120,6 +159,7 @@ count_part() {
 sgpu() {
 	[ -n "$root" ] || fail 'there is no host tree around this tool to change'
 	see
+	nodes=$root/sys/class/mxcd/mxcd/layout/nodes
 	all=$* action= target= id= class= alias= vram=4G compute=5 copies=1 dir= memory=0 parts=0
 	while [ $# -gt 0 ]; do
 		case $1 in

@@ -66,15 +66,21 @@ list_line() {
 # slices BDF VISIT calls "VISIT ID DIR" for each sGPU of a GPU.
 slices() {
 	for part in "$root/sys/bus/pci/devices/$1/sgpu"/sgpu*; do
-		if [ -r "$part/unique_id" ]; then
+		if [ -d "$part" ]; then
 			"$2" "${part##*/sgpu}" "$part"
 		fi
 	done
 }
 
 slice_line() {
-	name=
-	read -r name <"$2/unique_id"
+	name= node=
+	if [ -r "$2/node_id" ]; then
+		read -r node <"$2/node_id"
+		read -r name <"$root/sys/class/mxcd/mxcd/layout/nodes/$node/unique_id"
+		name=GPU-$name
+	elif [ -r "$2/unique_id" ]; then
+		read -r name <"$2/unique_id"
+	fi
 	printf '    %-9s(UUID: %s)\n' "SGPU#$1" "$name"
 }
 

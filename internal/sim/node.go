@@ -168,7 +168,7 @@ func (p plan) links() []gpu.Link {
 	for _, domain := range p.domains {
 		for at, a := range domain {
 			for _, b := range domain[at+1:] {
-				if !slices.Contains(p.lost, [2]int{a, b}) {
+				if !slices.Contains(p.lost, [2]int{a, b}) && p.virtual[a] == 0 && p.virtual[b] == 0 {
 					links = append(links, gpu.Link{A: a, B: b, Kind: topology.MX.String()})
 				}
 			}

@@ -25,12 +25,9 @@ var (
 	display    = pciType{vendor: 0x1a03, device: 0x2000, subsystem: 0x2000, class: 0x030000, driver: "ast"}
 )
 
-// deviceIDs has the models whose PCI device id is known; other models get the unused id
-// 0.
-var deviceIDs = map[string]uint16{"MXC550": 0x4000, "MXC500": 0x4001, "MXC280": 0x4081, "MXN260": 0x4083}
-
+// gpuType is that of a GPU; a model without a known id has the unused id 0.
 func gpuType(model string) pciType {
-	return pciType{vendor: 0x9999, device: deviceIDs[model], subsystem: 0x0001, class: 0x038000, driver: module}
+	return pciType{vendor: 0x9999, device: gpu.DeviceOf(model), subsystem: 0x0001, class: 0x038000, driver: module}
 }
 
 // function is a PCI function and its position.
@@ -66,6 +63,8 @@ func (h *host) addPCIFiles(f function) {
 	if f.secondary > 0 {
 		put("secondary_bus_number", "%d", f.secondary)
 		put("subordinate_bus_number", "%d", f.subordinate)
+		put("max_link_speed", "32.0 GT/s PCIe")
+		put("max_link_width", "16")
 	} else {
 		put("subsystem_vendor", "0x%04x", f.vendor)
 		put("subsystem_device", "0x%04x", f.subsystem)

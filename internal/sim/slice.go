@@ -17,9 +17,13 @@ func (p plan) addSlices(g *gpu.GPU, more *minors) {
 		for k := range n {
 			g.Slices = append(g.Slices, gpu.Slice{
 				Kind: gpu.SliceSGPU, Index: k, UUID: p.sliceUUID(g.Index, k), Alias: fmt.Sprintf("part-%d", k),
+				ComputePercent: 5, MemoryMiB: 4096, // as mx-smi makes them
 				QoS: gpu.QoSBestEffort, Nodes: slices.Clone(g.Nodes[1:]), GIDs: []uint32{video},
 			})
 		}
+	}
+	if p.virtual[g.Index] > 0 { // what the driver reports of no such GPU
+		g.UUID, g.MemoryMiB = "", 0
 	}
 	for k := range p.virtual[g.Index] {
 		b := g.BDF
@@ -29,9 +33,9 @@ func (p plan) addSlices(g *gpu.GPU, more *minors) {
 	}
 }
 
-// sliceUUID is invented: no document shows the UUID of an sGPU.
+// sliceUUID has the prefix that the vendor's library gives to the UUID of an sGPU.
 func (p plan) sliceUUID(i, k int) string {
-	return "SGPU-" + dashed(identity(fmt.Sprintf("%s/%d", p.name, i), k))
+	return "GPU-" + dashed(identity(fmt.Sprintf("%s/%d", p.name, i), k))
 }
 
 // addVFFiles adds the SR-IOV files of a GPU, the links between it and its virtual
@@ -76,11 +80,10 @@ const (
 	slicedName  = "mxsgpu"
 )
 
-// addSliceFiles adds the driver's files about slice mode. Their names come from the
-// vendor's library; except for model, the format of their contents is not published.
-// The simulated mx-smi stores the size of a slice in "annotations".
+// addSliceFiles adds the driver's files about slice mode, in the form that the vendor's library
+// reads.
 func (h *host) addSliceFiles(f function, g gpu.GPU) error {
-	if f.driver != module {
+	if f.driver != module && f.driver != pfModule {
 		return nil
 	}
 	if g.Mode != gpu.ModeSGPU {
@@ -108,6 +111,9 @@ func (h *host) addSliceFiles(f function, g gpu.GPU) error {
 		return fmt.Errorf("%w: its sGPUs have more memory than the GPU", ErrHost)
 	}
 	h.file(dir+"/sched_class", class+"\n")
+	h.file(dir+"/sched_timeslice", "20\n")
+	h.file(dir+"/create", "")
+	h.file(dir+"/remove", "")
 	h.file(dir+"/available_devcnt", fmt.Sprintf("%d\n", gpu.MaxSlices-count))
 	h.file(dir+"/available_sched_quota", fmt.Sprintf("%d\n", max(compute, 0)))
 	h.file(dir+"/available_vram_quota", fmt.Sprintf("%d\n", memory))
@@ -116,9 +122,15 @@ func (h *host) addSliceFiles(f function, g gpu.GPU) error {
 }
 
 func (h *host) addSGPUFiles(dir string, s gpu.Slice, g gpu.GPU) error {
-	h.file(dir+"/unique_id", s.UUID+"\n")
+	if !strings.HasPrefix(s.UUID, "GPU-") { // others are in the layout
+		h.file(dir+"/unique_id", s.UUID+"\n")
+	}
 	h.file(dir+"/alias", s.Alias+"\n")
-	h.file(dir+"/annotations", fmt.Sprintf("compute=%d vram=%d\n", s.ComputePercent, s.MemoryMiB))
+	h.file(dir+"/vram_quota", fmt.Sprintf("%d\n", s.MemoryMiB))
+	h.file(dir+"/sched_quota", fmt.Sprintf("%d\n", s.ComputePercent))
+	h.file(dir+"/sched_priority", "0\n")
+	h.file(dir+"/minor", fmt.Sprintf("%d\n", s.Index))
+	h.file(dir+"/online", "1\n")
 	for k, node := range s.Nodes {
 		if slices.Contains(g.Nodes, node) {
 			continue

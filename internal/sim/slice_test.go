@@ -107,11 +107,11 @@ func TestMXSMISlices(t *testing.T) {
 		want.GPUs[0].Mode = gpu.ModeSGPU
 		for k, alias := range []string{"one", "", ""} {
 			want.GPUs[0].Slices = append(want.GPUs[0].Slices, gpu.Slice{
-				Kind: gpu.SliceSGPU, Index: k, Alias: alias, QoS: gpu.QoSFixedShare, Nodes: want.GPUs[0].Nodes[1:], GIDs: []uint32{44},
+				Kind: gpu.SliceSGPU, Index: k, ComputePercent: []int{60, 20, 20}[k], MemoryMiB: []int{4096, 56 << 10, 4096}[k], Alias: alias, QoS: gpu.QoSFixedShare, Nodes: want.GPUs[0].Nodes[1:], GIDs: []uint32{44},
 			})
 		}
 		for k, s := range got.GPUs[0].Slices {
-			if !strings.HasPrefix(s.UUID, "SGPU-") || !gpu.ValidSliceUUID(s.UUID) {
+			if !strings.HasPrefix(s.UUID, "GPU-") || !gpu.ValidSliceUUID(s.UUID) {
 				t.Errorf("slice %d has the UUID %q", k, s.UUID)
 			}
 			got.GPUs[0].Slices[k].UUID = ""
@@ -157,15 +157,24 @@ func TestHostTreeSlices(t *testing.T) {
 	tree := hostTree(t, n)
 	const (
 		sliced = "sys/devices/pci0000:0a/0000:0a:03.0/0000:0c:00.0/0000:0d:02.0/0000:10:00.0"
+		nodes  = "sys/devices/virtual/mxcd/mxcd/layout/nodes/"
 		parent = "sys/devices/pci0000:31/0000:31:03.0/0000:33:00.0/0000:34:01.0/0000:36:00."
 	)
 	for p, want := range map[string]sim.Entry{
 		sliced + "/model":                      sim.File{Data: "sgpu\n"},
 		sliced + "/sgpu/sched_class":           sim.File{Data: "0\n"},
-		sliced + "/sgpu/sgpu1/unique_id":       sim.File{Data: n.GPUs[2].Slices[1].UUID + "\n"},
+		sliced + "/sgpu/sgpu1/node_id":         sim.File{Data: "8193\n"},
+		nodes + "8193/unique_id":               sim.File{Data: strings.TrimPrefix(n.GPUs[2].Slices[1].UUID, "GPU-") + "\n"},
+		nodes + "8193/location":                sim.File{Data: "0000:10:00.0\n"},
+		sliced + "/sgpu/sgpu0/vram_quota":      sim.File{Data: "1024\n"},
+		sliced + "/smi/sgpu0/meminfo":          sim.File{Data: "total 1048576\nused 0\nfree 1048576\n"},
+		parent + "0/driver":                    sim.Link("../../../../../../bus/pci/drivers/MXGVM"),
+		parent + "0/gpuvf":                     sim.File{Data: "VF #1\nBusId:0000:36:00.1\nVF State:Active\nVF #2\nBusId:0000:36:00.2\nVF State:Active\n"},
+		parent + "1/device":                    sim.File{Data: "0x4019\n"},
+		parent + "1/smi/showcardname":          sim.File{Data: "MXC500 VF\n"},
 		sliced + "/sgpu/available_devcnt":      sim.File{Data: "14\n"},
-		sliced + "/sgpu/available_sched_quota": sim.File{Data: "70\n"},
-		sliced + "/sgpu/available_vram_quota":  sim.File{Data: "64512\n"},
+		sliced + "/sgpu/available_sched_quota": sim.File{Data: "65\n"},
+		sliced + "/sgpu/available_vram_quota":  sim.File{Data: "60416\n"},
 		parent + "0/model":                     sim.File{Data: "native\n"},
 		parent + "0/virtfn1":                   sim.Link("../0000:36:00.2"),
 		parent + "1/physfn":                    sim.Link("../0000:36:00.0"),

@@ -40,7 +40,13 @@ func (h *host) addSystemFiles() {
 			}
 			h.addKernelModules(d.Mode)
 		}
-		h.file("proc/modules", fmt.Sprintf("%s 1605632 %d - Live 0x0000000000000000 (OE)\n", module, len(h.node.GPUs)))
+		modules := fmt.Sprintf("%s 1605632 %d - Live 0x0000000000000000 (OE)\n", module, len(h.node.GPUs))
+		if slices.ContainsFunc(h.fabric.gpus, func(f function) bool { return f.driver == pfModule }) {
+			name := strings.ToLower(pfModule)
+			h.file("sys/module/"+name+"/initstate", "live\n")
+			modules += name + " 409600 0 - Live 0x0000000000000000 (OE)\n"
+		}
+		h.file("proc/modules", modules)
 	}
 	devices := fmt.Sprintf("Character devices:\n%3d drm\n", drmMajor)
 	if s := h.node.Shared; s != nil && len(s.Nodes) > 0 {

@@ -121,7 +121,11 @@ func parseListedUUID(tail string) (gpu.UUID, error) {
 	if end < 0 || strings.TrimSpace(tail[end+1:]) != "" {
 		return "", fmt.Errorf("%q does not end in a closing parenthesis", tail)
 	}
-	return gpu.ParseUUID(strings.Trim(tail[:end], " \t"))
+	word := strings.Trim(tail[:end], " \t")
+	if word == "NA" { // as of a GPU that is split into virtual functions
+		return "", nil
+	}
+	return gpu.ParseUUID(word)
 }
 
 // dropDuplicates leaves out all GPUs that have the same index or address, because it is

@@ -88,12 +88,12 @@ func (r *reader) drmNodes(f function) (nodes []string, owner groups, missing []s
 const vfioDriver = "vfio-pci"
 
 // driverState completes the message about a GPU without nodes by what is wrong with its
-// driver; empty if the driver is metax.
+// driver; empty if the driver is MetaX's.
 func driverState(driver string) string {
 	switch {
 	case driver == "":
 		return "; no driver is bound to it (metax-ctk doctor)"
-	case !strings.EqualFold(driver, "metax"):
+	case !ServesGPUs(driver):
 		return fmt.Sprintf("; driver %q is bound to it, not metax", driver)
 	}
 	return ""

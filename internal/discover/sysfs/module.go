@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/compat"
@@ -14,20 +15,28 @@ import (
 
 // Files about the driver as a whole.
 const (
-	moduleDir     = "/sys/module/metax"
-	moduleVersion = "/sys/module/metax/version"
-	release       = "/proc/sys/kernel/osrelease"
-	modulesDir    = "/lib/modules"
+	release    = "/proc/sys/kernel/osrelease"
+	modulesDir = "/lib/modules"
 )
+
+// moduleDirs are the driver's modules: that of whole GPUs, and that of GPUs that are split into
+// virtual functions.
+var moduleDirs = []string{"/sys/module/metax", "/sys/module/mxgvm", "/sys/module/MXGVM"}
+
+// ServesGPUs reports whether a kernel driver, by its name, is one of MetaX's.
+func ServesGPUs(driver string) bool {
+	return strings.EqualFold(driver, "metax") || strings.EqualFold(driver, "mxgvm")
+}
 
 // Module is the kernel module of the driver.
 type Module struct {
-	// Loaded reports whether the kernel has it now: /sys/module/metax.
+	// Loaded reports whether the kernel has it now: /sys/module/metax or, on hosts whose GPUs are
+	// split into virtual functions, /sys/module/mxgvm.
 	Loaded bool
 	// Version is empty if it is unknown. For a module that is not loaded it is the
 	// version that modprobe would load.
 	Version string
-	// File is where Version was read: /sys/module/metax/version, or the module's file
+	// File is where Version was read: version in the module's directory, or the module's file
 	// below /lib/modules/<release>.
 	File string
 	// Warnings are the reasons why Version is unknown or uncertain.
@@ -36,17 +45,18 @@ type Module struct {
 
 // loadedModule returns what the kernel reports about the module.
 func loadedModule(host *hostfs.Root) Module {
-	m := Module{Loaded: host.Exists(moduleDir)}
-	if !m.Loaded {
-		return m
+	at := slices.IndexFunc(moduleDirs, host.Exists)
+	if at < 0 {
+		return Module{}
 	}
-	switch text, err := host.ReadFile(moduleVersion); {
+	m, file := Module{Loaded: true}, moduleDirs[at]+"/version"
+	switch text, err := host.ReadFile(file); {
 	case err != nil:
 		m.versionUnknown("%v", err) // a module without a version has no such file
 	case !compat.IsWord(strings.TrimSpace(string(text))):
-		m.versionUnknown("%s is %.40q", moduleVersion, strings.TrimSpace(string(text)))
+		m.versionUnknown("%s is %.40q", file, strings.TrimSpace(string(text)))
 	default:
-		m.Version, m.File = strings.TrimSpace(string(text)), moduleVersion
+		m.Version, m.File = strings.TrimSpace(string(text)), file
 	}
 	return m
 }
@@ -62,7 +72,7 @@ func (m *Module) versionUnknown(format string, a ...any) {
 // do not call this on the path of a container start.
 func ReadModule(host *hostfs.Root, unpack map[string]Unpack) Module {
 	m := loadedModule(host)
-	if m.Version != "" || host.Exists(moduleVersion) {
+	if m.Version != "" || slices.ContainsFunc(moduleDirs, func(dir string) bool { return host.Exists(dir + "/version") }) {
 		return m
 	}
 	r := &reader{host: host}

@@ -109,6 +109,27 @@ func TestReadModuleFile(t *testing.T) {
 			sysfs.Module{Loaded: true, Version: "3.4.4", File: "/sys/module/metax/version"},
 			nil,
 		},
+		{
+			"the driver of virtual functions",
+			sim.Tree{"sys/module/mxgvm/version": sim.File{Data: "2.5.1\n"}},
+			nil,
+			sysfs.Module{Loaded: true, Version: "2.5.1", File: "/sys/module/mxgvm/version"},
+			nil,
+		},
+		{
+			"in upper case",
+			sim.Tree{"sys/module/MXGVM/version": sim.File{Data: "2.5.1\n"}},
+			nil,
+			sysfs.Module{Loaded: true, Version: "2.5.1", File: "/sys/module/MXGVM/version"},
+			nil,
+		},
+		{
+			"both drivers",
+			sim.Tree{"sys/module/mxgvm/version": sim.File{Data: "2.5.1\n"}, "sys/module/metax/version": sim.File{Data: "3.4.4\n"}},
+			nil,
+			sysfs.Module{Loaded: true, Version: "3.4.4", File: "/sys/module/metax/version"},
+			nil,
+		},
 		{"nothing but loaded", loaded, nil, sysfs.Module{Loaded: true}, []string{unknown + "open /proc/sys/kernel/osrelease"}},
 		{"packed by gzip", files(ko+".gz", gzipped(t, module(sound)), "updates/dkms/metax.ko.gz:\n"), nil, sysfs.Module{Version: "3.8.30", File: "/" + ko + ".gz"}, nil},
 		{

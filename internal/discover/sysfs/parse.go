@@ -14,18 +14,10 @@ import (
 // metax is MetaX's PCI vendor id.
 const metax = 0x9999
 
-// models are the names of the device ids that were seen on real hosts.
-var models = map[uint64]string{
-	0x4000: "MXC550",
-	0x4001: "MXC500",
-	0x4081: "MXC280",
-	0x4083: "MXN260",
-}
-
 // modelName is the vendor's name for a device id, or "9999:xxxx" for an unknown id.
 // mx-smi and libmxsml have a better name where they can be asked.
 func modelName(device uint64) string {
-	if name, ok := models[device]; ok {
+	if name := gpu.ModelOf(uint16(device)); name != "" {
 		return name
 	}
 	return fmt.Sprintf("%04x:%04x", metax, device)

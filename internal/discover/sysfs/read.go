@@ -29,6 +29,7 @@ type function struct {
 	drm    []drmNode // <dir>/drm/*
 	mode   string    // <dir>/model, "native"; empty where absent
 	sgpu   *sgpuDir  // <dir>/sgpu; nil where absent
+	gpuvf  string    // <dir>/gpuvf, the driver's list of virtual functions; empty where absent
 	sriov  string    // one of gpu's SRIOV constants; empty where unknown
 	unread []error   // why files that every function has could not be read
 
@@ -130,6 +131,9 @@ func (r *reader) readFunction(bdf gpu.BDF, dir string) function {
 		f.sgpu = r.readSGPUDir(f)
 	}
 	f.virtfn = r.virtfns(dir, names)
+	if has("gpuvf") {
+		f.gpuvf = r.readOptional(path.Join(dir, "gpuvf"))
+	}
 	if names != nil && !f.isVF {
 		f.sriov = r.sriov(dir, has("sriov_totalvfs"))
 	}

@@ -47,7 +47,8 @@ func Read(host *hostfs.Root) (Report, error) {
 	}
 	report := Report{GPUs: []gpu.GPU{}}
 	var vfs []function
-	index := map[gpu.BDF]int{} // of a virtual function on its GPU
+	lists := map[gpu.BDF]string{} // the driver's list of virtual functions of a GPU
+	index := map[gpu.BDF]int{}    // of a virtual function on its GPU
 	for _, f := range functions {
 		class, err := parseID("class", f.class, 24)
 		if err != nil && f.class != "" {
@@ -61,10 +62,14 @@ func Read(host *hostfs.Root) (Report, error) {
 			g := r.physicalFunction(f)
 			g.Index = len(report.GPUs)
 			maps.Copy(index, f.virtfn)
+			lists[f.bdf] = f.gpuvf
 			report.GPUs = append(report.GPUs, g)
 		}
 	}
 	report.OrphanVFs = r.assignVFs(vfs, index, report.GPUs)
+	for _, g := range report.GPUs {
+		r.compareVFs(g, lists[g.BDF])
+	}
 	r.dropSharedNodes(report.GPUs)
 	r.dropSharedSliceUUIDs(report.GPUs)
 	if len(report.GPUs) > 0 {

@@ -1,6 +1,7 @@
 package sysfs
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -10,12 +11,12 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/compat"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
-// The file names about slices in sysfs come from the vendor's library: it contains the
-// names, but neither what the files hold nor which driver versions have them. So each
-// file is read only if it exists, and a missing file is not a warning.
+// The files about slices have the form that the vendor's library reads. No hardware was seen, so
+// each file is read only if it exists, and a missing file is not a warning.
 
 // sgpuDir is the content of <dir>/sgpu: the sGPUs that the driver has made of a GPU.
 type sgpuDir struct {
@@ -26,9 +27,11 @@ type sgpuDir struct {
 // sgpu is the directory of one sGPU.
 type sgpu struct {
 	index int
-	uuid  string // sgpu<k>/unique_id
+	uuid  string // of the node of the driver's layout that sgpu<k>/node_id names, else sgpu<k>/unique_id
 	alias string // sgpu<k>/alias
 	dev   string // sgpu<k>/dev, "511:3"
+	share string // sgpu<k>/sched_quota, percent of the compute units
+	vram  string // sgpu<k>/vram_quota, MiB
 }
 
 // nativeMode is the content of <dir>/model for a GPU that is not in slice mode.
@@ -79,12 +82,49 @@ func (r *reader) readSGPU(dir string, index int) sgpu {
 	if err != nil {
 		r.warn("%v", err)
 	}
-	for name, to := range map[string]*string{"unique_id": &p.uuid, "alias": &p.alias, "dev": &p.dev} {
+	var node string
+	for name, to := range map[string]*string{
+		"unique_id": &p.uuid, "alias": &p.alias, "dev": &p.dev, "node_id": &node, "sched_quota": &p.share, "vram_quota": &p.vram,
+	} {
 		if slices.Contains(names, name) {
 			*to = r.readOptional(path.Join(dir, name))
 		}
 	}
+	if node != "" {
+		p.uuid = cmp.Or(r.layoutUUID(node), p.uuid)
+	}
 	return p
+}
+
+// classDirs are where the driver's class may be. The second counts only if there is no first.
+var classDirs = []string{"/sys/class/metax/mxcd", "/sys/class/mxcd/mxcd"}
+
+// layoutUUID is the UUID of a node of the driver's layout; empty without one. The driver has it
+// without the prefix.
+func (r *reader) layoutUUID(node string) string {
+	file := LayoutID(r.host, node)
+	if file == "" {
+		return ""
+	}
+	text, err := r.readText(file)
+	if err != nil || text == "" {
+		return "" // as of a driver without a layout
+	}
+	return layoutPrefix + text
+}
+
+// layoutPrefix is what the driver leaves out of a UUID in its layout.
+const layoutPrefix = "GPU-"
+
+// LayoutID is the file with the UUID, without its prefix, of the node that node_id of an sGPU
+// names; empty if there can be none.
+func LayoutID(host *hostfs.Root, node string) string {
+	number, err := strconv.ParseUint(strings.TrimSpace(node), 10, 16)
+	at := slices.IndexFunc(classDirs, host.Exists)
+	if err != nil || at < 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s/layout/nodes/%d/unique_id", classDirs[at], number)
 }
 
 // recordSlices sets the mode of a GPU and adds its sGPUs. The GPU is in slice mode if
@@ -112,7 +152,7 @@ func (r *reader) recordSlices(g *gpu.GPU, f function) {
 		r.warn("QoS class of GPU %s is not known: %s/sgpu/%v", f.bdf, f.dir, err)
 	}
 	for _, p := range f.sgpu.parts {
-		s := gpu.Slice{Kind: gpu.SliceSGPU, Index: p.index, UUID: p.uuid, Alias: p.alias, QoS: qos}
+		s := gpu.Slice{Kind: gpu.SliceSGPU, Index: p.index, UUID: p.uuid, Alias: p.alias, QoS: qos, ComputePercent: quota(p.share, 100), MemoryMiB: quota(p.vram, maxSliceMiB)}
 		if p.uuid != "" && !gpu.ValidSliceUUID(p.uuid) {
 			r.warn("UUID of slice %d of GPU %s is not known: unique_id is %.40q", p.index, f.bdf, p.uuid)
 			s.UUID = ""
@@ -126,6 +166,17 @@ func (r *reader) recordSlices(g *gpu.GPU, f function) {
 		s.GIDs, s.NodeGIDs = gpu.Groups(s.Nodes, owner)
 		g.Slices = append(g.Slices, s)
 	}
+}
+
+// maxSliceMiB is 64 TiB, far more memory than any GPU has.
+const maxSliceMiB = 1 << 26
+
+// quota parses a share of a slice; 0 is unknown.
+func quota(text string, most int) int {
+	if n, err := strconv.Atoi(text); err == nil && n > 0 && n <= most {
+		return n
+	}
+	return 0
 }
 
 // maxAlias bounds an alias in bytes; the size of the library's field is not published.

@@ -121,6 +121,28 @@ func TestReadSlices(t *testing.T) {
 			func(g *gpu.GPU) { g.Slices[0].QoS, g.Slices[1].QoS = "", "" }, nil,
 		},
 		{
+			"as the vendor's library reads it", func(tree sim.Tree) {
+				tree[first+"/sgpu/sgpu0/node_id"] = sim.File{Data: "12\n"}
+				tree["sys/class/mxcd/mxcd/layout/nodes/12/unique_id"] = sim.File{Data: "abc-0\n"}
+				tree[first+"/sgpu/sgpu0/vram_quota"], tree[first+"/sgpu/sgpu0/sched_quota"] = sim.File{Data: "4096\n"}, sim.File{Data: "25\n"}
+			},
+			func(g *gpu.GPU) {
+				g.Slices[0].UUID, g.Slices[0].MemoryMiB, g.Slices[0].ComputePercent = "GPU-abc-0", 4096, 25
+			}, nil,
+		},
+		{
+			"two classes of the driver, strange sizes", func(tree sim.Tree) {
+				tree[first+"/sgpu/sgpu0/node_id"] = sim.File{Data: "12\n"}
+				tree["sys/class/mxcd/mxcd/layout/nodes/12/unique_id"] = sim.File{Data: "abc-0\n"}
+				tree["sys/class/metax/mxcd/layout/nodes/12/unique_id"] = sim.File{Data: "abc-1\n"}
+				tree[first+"/sgpu/sgpu0/vram_quota"], tree[first+"/sgpu/sgpu0/sched_quota"] = sim.File{Data: "-1\n"}, sim.File{Data: "101\n"}
+			},
+			func(g *gpu.GPU) { g.Slices[0].UUID = "GPU-abc-1" }, nil,
+		},
+		{
+			"no such node of the driver", func(tree sim.Tree) { tree[first+"/sgpu/sgpu0/node_id"] = sim.File{Data: "../12\n"} }, nil, nil,
+		},
+		{
 			"UUID is garbage", func(tree sim.Tree) { tree[first+"/sgpu/sgpu0/unique_id"] = sim.File{Data: "a,b\n"} },
 			func(g *gpu.GPU) { g.Slices[0].UUID = "" },
 			[]string{`UUID of slice 0 of GPU 0000:0e:00.0 is not known: unique_id is "a,b"`},

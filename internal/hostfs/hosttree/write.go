@@ -6,8 +6,10 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/metax-ctk/container-toolkit/internal/hostfs/shlib"
 )
@@ -39,7 +41,10 @@ func (t Tree) Add(dir string) error {
 		return fmt.Errorf("add tree: %w", err)
 	}
 	w := writer{open: []level{{".", root}}, made: map[string]bool{".": true}, over: true}
-	err = w.writeTree(t)
+	paths := t.paths()
+	if err = w.writeEntries(t, paths); err == nil {
+		err = w.setDirModes(t, paths)
+	}
 	if err = errors.Join(err, w.closeDirs(0)); err != nil {
 		return fmt.Errorf("add tree below %s: %w", dir, err)
 	}
@@ -79,15 +84,48 @@ func (t Tree) write(dir string, inert bool) error {
 	if err != nil {
 		return fmt.Errorf("write tree: %w", err)
 	}
-	w := writer{open: []level{{".", root}}, made: map[string]bool{".": true}, inert: inert}
-	if err := w.writeTree(t); err != nil {
+	defer root.Close()
+	if err := t.writeParts(root, inert); err != nil {
 		err = fmt.Errorf("write tree below %s: %w", dir, err)
 		if undo := removeAll(root, dir, made); undo != nil {
 			err = errors.Join(err, fmt.Errorf("a part of the tree is left in %s: %w", dir, undo))
 		}
-		return errors.Join(err, w.closeDirs(0))
+		return err
 	}
-	return w.closeDirs(0)
+	return nil
+}
+
+// partSize is how many entries are worth another processor.
+const partSize = 500
+
+// writeParts writes the tree in parts at the same time, because the kernel makes files of
+// different directories in parallel.
+func (t Tree) writeParts(root *os.Root, inert bool) error {
+	paths := t.paths()
+	size := max(partSize, (len(paths)+runtime.GOMAXPROCS(0)-1)/runtime.GOMAXPROCS(0))
+	parts := slices.Collect(slices.Chunk(paths, size))
+	errs := make([]error, len(parts))
+	var all sync.WaitGroup
+	for i, part := range parts {
+		all.Go(func() {
+			errs[i] = withWriter(root, inert, func(w *writer) error { return w.writeEntries(t, part) })
+		})
+	}
+	all.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return withWriter(root, inert, func(w *writer) error { return w.setDirModes(t, paths) })
+}
+
+// withWriter calls use with a writer that has a handle of its own.
+func withWriter(root *os.Root, inert bool, use func(*writer) error) error {
+	own, err := root.OpenRoot(".")
+	if err != nil {
+		return err
+	}
+	w := &writer{open: []level{{".", own}}, made: map[string]bool{".": true}, inert: inert}
+	return errors.Join(use(w), w.closeDirs(0))
 }
 
 // openEmpty opens dir, and makes it if it does not exist.
@@ -146,6 +184,8 @@ type writer struct {
 	inert bool
 	// over is set if the tree goes over other files.
 	over bool
+	// dirsKeepMode is set once the umask has left the mode of a new directory as it was.
+	dirsKeepMode bool
 }
 
 type level struct {
@@ -153,15 +193,19 @@ type level struct {
 	root *os.Root
 }
 
-func (w *writer) writeTree(t Tree) error {
-	for _, p := range t.paths() {
+func (w *writer) writeEntries(t Tree, paths []string) error {
+	for _, p := range paths {
 		if err := w.writeEntry(p, t[p]); err != nil {
 			return err
 		}
 	}
-	// A directory may be closed to its owner, so modes of directories come last,
-	// inner ones first.
-	for _, p := range slices.Backward(t.paths()) {
+	return nil
+}
+
+// setDirModes comes after all entries, and inner directories come first, because a directory may
+// be closed to its owner.
+func (w *writer) setDirModes(t Tree, paths []string) error {
+	for _, p := range slices.Backward(paths) {
 		d, ok := t[p].(Dir)
 		if !ok || d.Perm == 0 {
 			continue
@@ -170,8 +214,8 @@ func (w *writer) writeTree(t Tree) error {
 		if err != nil {
 			return err
 		}
-		if err := withPath(p, setDirMode(dir, d.Perm)); err != nil {
-			return err
+		if _, err := setDirMode(dir, d.Perm); err != nil {
+			return withPath(p, err)
 		}
 	}
 	return nil
@@ -235,23 +279,24 @@ func (w *writer) enterDir(p string) (*os.Root, error) {
 	}
 }
 
-// openDir opens the directory called name in dir; a fresh one is made first.
+// openDir opens the directory called name in dir; a fresh one is made first, unless it is there
+// by now.
 func (w *writer) openDir(dir *os.Root, name string, fresh bool) (*os.Root, error) {
 	if !fresh {
 		return dir.OpenRoot(name)
 	}
 	err := dir.Mkdir(name, 0o755)
-	if w.over && errors.Is(err, fs.ErrExist) {
+	if errors.Is(err, fs.ErrExist) {
 		return dir.OpenRoot(name)
 	}
 	if err != nil {
 		return nil, err
 	}
 	root, err := dir.OpenRoot(name)
-	if err != nil {
-		return nil, err
+	if err != nil || w.dirsKeepMode {
+		return root, err
 	}
-	if err := setDirMode(root, 0o755); err != nil {
+	if w.dirsKeepMode, err = setDirMode(root, 0o755); err != nil {
 		return nil, errors.Join(err, root.Close())
 	}
 	return root, nil
@@ -282,26 +327,26 @@ func writeFile(dir *os.Root, name string, f File) (err error) {
 	if _, err := out.WriteString(f.Data); err != nil {
 		return err
 	}
-	return setMode(out, perm)
+	_, err = setMode(out, perm)
+	return err
 }
 
-func setDirMode(dir *os.Root, perm uint32) (err error) {
+func setDirMode(dir *os.Root, perm uint32) (had bool, err error) {
 	d, err := dir.Open(".")
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
 	return setMode(d, perm)
 }
 
-// setMode sets the mode of f if the umask has changed it. It does not sync: a tree has
-// thousands of files.
-func setMode(f *os.File, perm uint32) error {
+// setMode sets the mode of f, unless it had it. It does not sync: a tree has thousands of files.
+func setMode(f *os.File, perm uint32) (had bool, err error) {
 	info, err := f.Stat()
 	if err != nil || info.Mode().Perm() == fs.FileMode(perm) {
-		return err
+		return err == nil, err
 	}
-	return f.Chmod(fs.FileMode(perm))
+	return false, f.Chmod(fs.FileMode(perm))
 }
 
 // withPath puts the whole path into an error that has only the last element.

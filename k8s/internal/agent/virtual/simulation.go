@@ -25,7 +25,7 @@ func (s Simulation) SetVFs(b gpu.BDF, n int) error {
 	switch {
 	case err != nil:
 		return err
-	case c.driver != "metax":
+	case c.driver != driver && c.driver != pfDriver:
 		return fmt.Errorf("GPU %s: %w", b, unix.ENOENT)
 	case n < 0 || n > c.most:
 		return fmt.Errorf("GPU %s: %w", b, unix.ERANGE)
@@ -48,24 +48,27 @@ func (s Simulation) SetVFs(b gpu.BDF, n int) error {
 	return s.change(c, gpus, nil)
 }
 
+// driver is that of a whole GPU, pfDriver that of one with virtual functions.
+const driver, pfDriver = "metax", "MXGVM"
+
 // Bind implements Bus.
-func (s Simulation) Bind(b gpu.BDF, driver string) error {
+func (s Simulation) Bind(b gpu.BDF, to string) error {
 	c, gpus, err := s.find(b)
-	if err != nil || c.driver == driver || driver == "" && c.driver == "metax" {
+	if err != nil || c.driver == to || to == "" && c.driver == driver {
 		return err
 	}
 	group, err := s.Host.Resolve(path.Join(sysfs.DevicesDir, b.String(), "iommu_group"))
-	if err != nil && driver == vfioDriver {
+	if err != nil && to == vfioDriver {
 		return fmt.Errorf("GPU %s has no IOMMU group: %w", b, unix.EINVAL)
 	}
 	g := &gpus[c.Index]
 	g.Nodes, g.GIDs, g.NodeGIDs, g.Mode = nil, nil, nil, gpu.ModeVFIO
-	if driver == "" {
+	if to == "" {
 		minors, err := s.minors()
 		if err != nil {
 			return err
 		}
-		g.Mode, g.Nodes, g.GIDs = "", minors.again(c.Index), group0(gpus)
+		g.Mode, g.Healthy, g.Nodes, g.GIDs = "", true, minors.again(c.Index), group0(gpus)
 	}
 	number, _ := strconv.ParseUint(path.Base(group), 10, 16)
 	return s.change(c, gpus, sim.Tree{"dev/vfio/" + path.Base(group): sim.Device{Major: vfioMajor, Minor: uint32(number), Perm: 0o600}})
@@ -115,7 +118,7 @@ func (s Simulation) change(c card, gpus []gpu.GPU, bound sim.Tree) error {
 	var trees [2]sim.Tree
 	for i, gpus := range [][]gpu.GPU{kernel.GPUs, gpus} {
 		n := gpu.NewNode("")
-		n.GPUs = gpus
+		n.GPUs, n.Shared = gpus, kernel.Shared
 		if trees[i], err = sim.HostTree(n); err != nil {
 			return err
 		}

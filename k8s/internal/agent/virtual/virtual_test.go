@@ -312,7 +312,7 @@ func TestVFIO(t *testing.T) {
 		{what: "unknown", before: []string{"0"}, wished: []string{"0", "9"}, drivers: "vfio-pci metax metax metax", report: `false UnknownGPU this node has no GPU "9"`},
 		{what: "a mistake", before: []string{"0"}, problem: "no list", drivers: "vfio-pci metax metax metax", report: "false InvalidConfig ConfigMap metax-vfio-config: no list"},
 		{what: "in use", before: []string{"0"}, wished: []string{"1"}, users: busy, drivers: "vfio-pci metax metax metax", report: "false InUse in use by pod a/b"},
-		{what: "virtual functions", wished: []string{"0", "2"}, prepare: others, drivers: "metax metax vfio-pci metax", report: "false Unsupported has virtual functions"},
+		{what: "virtual functions", wished: []string{"0", "2"}, prepare: others, drivers: "MXGVM metax vfio-pci metax", report: "false Unsupported has virtual functions"},
 		{what: "it fails", wished: []string{"0", "2"}, fails: func(c int) bool { return c == 1 }, drivers: "metax metax vfio-pci metax", report: "false ChangeFailed input/output error"},
 		{what: "the driver does not take it", wished: []string{"0"}, fails: func(c int) bool { return c == 1 }, ignore: true, drivers: own, report: "false ChangeFailed the driver did not take it"},
 		{what: "it stays", before: []string{"0", "1"}, fails: func(c int) bool { return c == 1 }, drivers: "vfio-pci metax metax metax", report: "false ChangeFailed could not be given back"},
