@@ -124,7 +124,7 @@ func oneGPU(node gpu.Node, name string) (gpu.GPU, error) {
 func (t toolkit) changer(c *cli.Context) (sgpu.Changer, *hostfs.Root, error) {
 	host, err := hostfs.New(t.selected(c).Root)
 	if err != nil {
-		return nil, nil, err
+		return sgpu.Changer{}, nil, err
 	}
 	changer, err := sgpu.New(host, t.Library, t.Run)
 	return changer, host, err

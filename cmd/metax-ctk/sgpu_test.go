@@ -48,9 +48,9 @@ func TestSGPUByLibrary(t *testing.T) {
 	kept := node.GPUs[2].Slices
 	root := simtest.Write(t, tree).Dir()
 	for k := range kept { // what only the library knows
-		kept[k].ComputePercent, kept[k].MemoryMiB = 10+k, 1024*(k+1)
 		node.GPUs[5].Slices[k].MemoryMiB = node.GPUs[5].MemoryMiB / 2
 	}
+	node.GPUs[5].UUID = "" // it has none for a GPU with virtual functions
 	lib := filepath.Join(root, "opt/mxdriver/lib/libmxsml.so")
 	if err := os.Remove(lib); err != nil {
 		t.Fatal(err)

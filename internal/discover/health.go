@@ -104,6 +104,7 @@ func addVendor(look *health.Look, listed []health.Reading, source string, kernel
 		r := &look.Readings[i]
 		at := slices.IndexFunc(listed, func(l health.Reading) bool { return l.BDF == r.BDF })
 		switch {
+		case at >= 0 && slices.Contains(r.Problems, health.SetAside): // the driver does not serve it, on purpose
 		case at >= 0:
 			r.UUID, r.Problems = listed[at].UUID, append(r.Problems, listed[at].Problems...)
 		case !slices.Contains(r.Problems, health.SetAside):

@@ -28,12 +28,17 @@ type way interface {
 // errNoWay reports a host without anything that changes slices.
 var errNoWay = errors.New("cannot change slices: this host has neither libmxsml (with metax-mxsml) nor mx-smi")
 
-// Changer changes slices by the vendor's library, and by mx-smi where that cannot be used.
-type Changer []way
+// Changer changes slices by the vendor's library, and by mx-smi where that cannot be used, one
+// process at a time.
+type Changer struct {
+	ways []way
+	// locked calls change while no other process changes slices.
+	locked func(ctx context.Context, change func() error) error
+}
 
 // New returns the Changer of a host, whose programs library and run start.
 func New(host *hostfs.Root, library mxsml.Run, run mxsmi.Run) (Changer, error) {
-	var ways Changer
+	var ways []way
 	if path, ok := host.First(mxsml.Paths()); ok && library != nil {
 		ways = append(ways, byLibrary{mxsml.Reader{Run: library, Path: path, Timeout: timeout}})
 	}
@@ -41,9 +46,11 @@ func New(host *hostfs.Root, library mxsml.Run, run mxsmi.Run) (Changer, error) {
 		ways = append(ways, byTool{run, path, host})
 	}
 	if ways == nil {
-		return nil, errNoWay
+		return Changer{}, errNoWay
 	}
-	return ways, nil
+	files := slices.Concat(mxsml.Paths(), mxsmi.Paths()) // the first is the same for a process that cannot use the library
+	file := files[slices.IndexFunc(files, host.Exists)]
+	return Changer{ways, func(ctx context.Context, change func() error) error { return locked(ctx, host, file, change) }}, nil
 }
 
 // timeout bounds one change.
@@ -51,29 +58,31 @@ const timeout = 30 * time.Second
 
 // do takes the first way whose library can be used; every other failure may have
 // changed something, and is not tried in another way.
-func (c Changer) do(try func(way) error) (err error) {
-	for _, w := range c {
-		if err = try(w); !errors.Is(err, mxsml.ErrUnusable) {
-			return err
+func (c Changer) do(ctx context.Context, try func(way) error) error {
+	return c.locked(ctx, func() (err error) {
+		for _, w := range c.ways {
+			if err = try(w); !errors.Is(err, mxsml.ErrUnusable) {
+				return err
+			}
 		}
-	}
-	return err
+		return err
+	})
 }
 
 // Enable switches a GPU to slice mode.
 func (c Changer) Enable(ctx context.Context, g gpu.BDF) error {
-	return c.do(func(w way) error { return w.mode(ctx, g, true) })
+	return c.do(ctx, func(w way) error { return w.mode(ctx, g, true) })
 }
 
 // Disable switches a GPU without slices back.
 func (c Changer) Disable(ctx context.Context, g gpu.BDF) error {
-	return c.do(func(w way) error { return w.mode(ctx, g, false) })
+	return c.do(ctx, func(w way) error { return w.mode(ctx, g, false) })
 }
 
 // Create makes the slices of an order, and returns those that it made also when it fails.
 func (c Changer) Create(ctx context.Context, o Order) (made []gpu.Slice, err error) {
 	for range o.Count {
-		err := c.do(func(w way) error {
+		err := c.do(ctx, func(w way) error {
 			s, err := w.create(ctx, o.SliceRequest)
 			if err == nil {
 				made = append(made, s)
@@ -89,7 +98,7 @@ func (c Changer) Create(ctx context.Context, o Order) (made []gpu.Slice, err err
 
 // Remove removes a slice.
 func (c Changer) Remove(ctx context.Context, g gpu.BDF, s gpu.Slice) error {
-	if err := c.do(func(w way) error { return w.remove(ctx, g, s) }); err != nil {
+	if err := c.do(ctx, func(w way) error { return w.remove(ctx, g, s) }); err != nil {
 		return fmt.Errorf("remove slice %s: %w", s.Name(), err)
 	}
 	return nil
@@ -160,6 +169,9 @@ func (m byTool) create(ctx context.Context, r mxsml.SliceRequest) (gpu.Slice, er
 	}
 	for _, s := range after {
 		if !slices.ContainsFunc(before, func(old gpu.Slice) bool { return old.Index == s.Index && old.UUID == s.UUID }) {
+			if s.ComputePercent > 0 && s.ComputePercent != r.Compute || s.MemoryMiB > 0 && s.MemoryMiB != r.MemoryMiB {
+				return gpu.Slice{}, fmt.Errorf("mx-smi made slice %d with %d %% and %d MiB, not %d %% and %d MiB", s.Index, s.ComputePercent, s.MemoryMiB, r.Compute, r.MemoryMiB)
+			}
 			s.ComputePercent, s.MemoryMiB = r.Compute, r.MemoryMiB
 			return s, nil
 		}

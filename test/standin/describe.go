@@ -37,12 +37,15 @@ func describe(n gpu.Node) string {
 			pfs++
 			for k, vf := range g.VFs {
 				fmt.Fprintln(&b, "vf", ids[i], id)
-				device(&b, id, gpu.GPU{BDF: vf, UUID: gpu.UUID(fmt.Sprintf("%s-vf%d", g.UUID, k)), Model: g.Model + "-VF", MemoryMiB: g.MemoryMiB / len(g.VFs), Healthy: true}, 2)
+				device(&b, id, gpu.GPU{BDF: vf, UUID: vfUUID(g, k), Model: g.Model + "-VF", MemoryMiB: g.MemoryMiB / len(g.VFs), Healthy: true}, 2)
 				id++
 			}
 		} else {
 			ids[i] = id
 			id++
+		}
+		if mode == 1 {
+			g.UUID = "" // as the vendor's library has it
 		}
 		device(&b, ids[i], g, mode)
 	}
@@ -90,4 +93,12 @@ func word(s string) string {
 		return "-"
 	}
 	return strings.ReplaceAll(s, " ", "_")
+}
+
+// vfUUID is the UUID of a virtual function; empty if that of its GPU is.
+func vfUUID(g gpu.GPU, k int) gpu.UUID {
+	if g.UUID == "" {
+		return ""
+	}
+	return gpu.UUID(fmt.Sprintf("%s-vf%d", g.UUID, k))
 }

@@ -51,7 +51,8 @@ type Device struct {
 	UUID string `json:"uuid,omitempty"`
 	Name string `json:"name,omitempty"` // "MXC500"
 	Mode string `json:"mode,omitempty"`
-	// Limited reports whether the device exists but only its address is known.
+	// Limited reports whether the device exists but only its address and model are known,
+	// because the driver does not serve it.
 	Limited     bool   `json:"limited,omitempty"`
 	BoardSerial string `json:"boardSerial,omitempty"`
 	ChipSerial  string `json:"chipSerial,omitempty"`

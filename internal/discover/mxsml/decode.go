@@ -40,7 +40,7 @@ func (a Answer) check() error {
 	if a.Slice != nil {
 		c.slices([]Slice{*a.Slice})
 	}
-	c.atMost("devices", len(a.Devices), MaxDevices+MaxPFs)
+	c.atMost("devices", len(a.Devices), maxID+1)
 	c.atMost("warnings", len(a.Warnings), 1000)
 	for _, d := range a.Devices {
 		c.device(d)
@@ -57,6 +57,9 @@ func (a Answer) check() error {
 	}
 	return c.err
 }
+
+// maxID is the greatest number of a device. Those of limited devices follow those of others.
+const maxID = 255
 
 // checker keeps the first error.
 type checker struct {
@@ -78,7 +81,7 @@ func (c *checker) atMost(what string, n, most int) {
 
 func (c *checker) device(d Device) {
 	switch {
-	case d.ID < 0 || d.ID >= FirstPF+MaxPFs || d.ID >= MaxDevices && d.ID < FirstPF:
+	case d.ID < 0 || d.ID > maxID:
 		c.bad("device number %d is out of range", d.ID)
 	case c.ids[d.ID]:
 		c.bad("device %d occurs twice", d.ID)

@@ -28,6 +28,9 @@ func (d Device) problems() []health.Problem {
 		return nil
 	}
 	p := health.Problem{Code: health.Vendor, Text: "libmxsml reports it as unhealthy"}
+	if d.Limited {
+		p.Text = limitedText
+	}
 	if d.Code != 0 {
 		p.Code += fmt.Sprintf("-%d", d.Code)
 	}
@@ -36,3 +39,6 @@ func (d Device) problems() []health.Problem {
 	}
 	return []health.Problem{p}
 }
+
+// limitedText is why a device is limited that has no reason of its own.
+const limitedText = "libmxsml lists it as limited: the driver does not serve it"

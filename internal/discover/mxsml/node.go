@@ -13,8 +13,8 @@ import (
 )
 
 // levels are the kinds of links by the library's number. 0 (the same board) is assumed
-// to be as good as one switch. 7 is Ethernet or, in older libraries, unknown; it says
-// nothing about PCIe, so such a pair keeps the class of its PCIe position.
+// to be as good as one switch. 7 is Ethernet, 8 no link or an unknown one; they say nothing
+// about PCIe, so such a pair keeps the class of its PCIe position.
 var levels = [...]topology.Kind{
 	topology.PIX, topology.PIX, topology.PXB, topology.PHB, topology.NODE, topology.MX, topology.SYS, topology.Unknown, topology.Unknown,
 }
@@ -124,6 +124,8 @@ func (b *builder) device(d Device) {
 		g.Healthy = false
 		if d.Reason != "" {
 			b.warn("GPU %s is unhealthy: libmxsml reports %q", bdf, d.Reason)
+		} else if d.Limited {
+			b.warn("GPU %s is unhealthy: %s", bdf, limitedText)
 		}
 	}
 	if compat.IsWord(d.BIOS) {
@@ -154,7 +156,7 @@ func (b *builder) device(d Device) {
 func (b *builder) setIdentity(g *gpu.GPU, d Device) {
 	uuid, err := gpu.ParseUUID(d.UUID)
 	switch {
-	case d.UUID == "" && d.Limited:
+	case d.UUID == "" && (d.Limited || d.Mode == ModePF):
 	case d.UUID == "":
 		b.warn("libmxsml: GPU %s has no UUID", g.BDF)
 	case err != nil:

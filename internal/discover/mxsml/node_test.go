@@ -64,7 +64,8 @@ func TestNode(t *testing.T) {
 		"a reason":                 {func(a *Answer) { a.Devices[1].Reason = "ECC" }, nil, []string{`GPU 0000:08:00.0 is unhealthy: libmxsml reports "ECC"`}},
 		"limited": {
 			func(a *Answer) { a.Devices[0] = Device{ID: 0, BDF: "0000:09:00.0", Limited: true} },
-			func(_, b *gpu.GPU, _ *gpu.Link) { *b = gpu.GPU{Index: 1, BDF: b.BDF, NUMA: -1} }, nil,
+			func(_, b *gpu.GPU, _ *gpu.Link) { *b = gpu.GPU{Index: 1, BDF: b.BDF, NUMA: -1} },
+			[]string{"GPU 0000:09:00.0 is unhealthy: libmxsml lists it as limited"},
 		},
 		"link off at one end": {
 			func(a *Answer) { a.Devices[1].MetaXLink = "training failed" }, func(_, _ *gpu.GPU, l *gpu.Link) { l.Down = true },

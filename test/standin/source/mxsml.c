@@ -6,7 +6,7 @@
  *   vf PF ID
  *   link ID ID LEVEL
  *   slice ID INDEX UUID ALIAS COMPUTE MIB
- *   limited ID
+ *   limited ID CODE REASON
  *   fault KIND FUNCTION NUMBER
  *
  * Kinds of faults: code (it returns NUMBER), hang, crash, abort, exit, thread (a
@@ -23,7 +23,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OK = 0, NO_DEVICE = 2, NOT_SUPPORTED = 3, BAD_ID = 6, BAD_INPUT = 9, TOO_SMALL = 10, MAX = 256 };
+enum { OK = 0, NO_DEVICE = 2, NOT_SUPPORTED = 3, SYSFS = 4, BAD_ID = 6, BAD_INPUT = 9, TOO_SMALL = 10, MAX = 256 };
 
 struct device {
 	u32 id;
@@ -53,7 +53,12 @@ static struct device devices[MAX];
 static struct slice slices[MAX];
 static struct fault faults[MAX];
 static struct pair vfs[MAX], links[1 << 14];
-static u32 limited[MAX], n_limited;
+static struct limited {
+	u32 id;
+	int code;
+	char reason[64];
+} limited[MAX];
+static u32 n_limited;
 static u32 n_devices, n_slices, n_faults, n_vfs, n_links;
 
 static void empty(char *word) {
@@ -75,6 +80,7 @@ static void load(void) {
 		struct slice *s = &slices[n_slices];
 		struct fault *x = &faults[n_faults];
 		struct pair *l = &links[n_links], *v = &vfs[n_vfs];
+		struct limited *m = &limited[n_limited];
 		if (sscanf(line, "version %63s %63s", driver, maca) == 2) {
 			empty(driver);
 			empty(maca);
@@ -88,8 +94,10 @@ static void load(void) {
 			n_vfs++;
 		else if (sscanf(line, "link %u %u %u", &l->a, &l->b, &l->level) == 3)
 			n_links++;
-		else if (sscanf(line, "limited %u", &limited[n_limited]) == 1)
+		else if (sscanf(line, "limited %u %d %63s", &m->id, &m->code, m->reason) == 3) {
+			empty(m->reason);
 			n_limited++;
+		}
 		else if (sscanf(line, "slice %u %u %127s %63s %u %u", &s->device, &s->index, s->uuid, s->alias, &s->compute, &s->mib) == 6) {
 			empty(s->uuid);
 			empty(s->alias);
@@ -119,7 +127,7 @@ static void save(void) {
 	for (u32 i = 0; i < n_links; i++)
 		fprintf(f, "link %u %u %u\n", links[i].a, links[i].b, links[i].level);
 	for (u32 i = 0; i < n_limited; i++)
-		fprintf(f, "limited %u\n", limited[i]);
+		fprintf(f, "limited %u %d %s\n", limited[i].id, limited[i].code, word(limited[i].reason));
 	for (u32 i = 0; i < n_slices; i++)
 		fprintf(f, "slice %u %u %s %s %u %u\n", slices[i].device, slices[i].index, word(slices[i].uuid), word(slices[i].alias), slices[i].compute, slices[i].mib);
 	for (u32 i = 0; i < n_faults; i++)
@@ -215,6 +223,13 @@ static struct slice *find_slice(u32 device, u32 index) {
 	return NULL;
 }
 
+static struct limited *find_limited(u32 id) {
+	for (u32 i = 0; i < n_limited; i++)
+		if (limited[i].id == id)
+			return &limited[i];
+	return NULL;
+}
+
 #define DEVICE(id) \
 	struct device *d = find(id); \
 	if (!d) \
@@ -229,7 +244,7 @@ static struct slice *find_slice(u32 device, u32 index) {
 
 u32 mxSmlInit(void) {
 	BEGIN(NULL, 0);
-	return n_devices ? OK : NO_DEVICE;
+	return n_devices > n_limited ? OK : NO_DEVICE;
 }
 
 const char *mxSmlGetErrorString(u32 code) {
@@ -242,7 +257,7 @@ u32 mxSmlGetDeviceCount(void) {
 	u32 n = 0;
 	begin(__func__, NULL, 0);
 	for (u32 i = 0; i < n_devices; i++)
-		n += devices[i].id < 100;
+		n += devices[i].id < 100 && !find_limited(devices[i].id);
 	return count(__func__, n);
 }
 
@@ -250,16 +265,15 @@ u32 mxSmlGetPfDeviceCount(void) {
 	u32 n = 0;
 	begin(__func__, NULL, 0);
 	for (u32 i = 0; i < n_devices; i++)
-		n += devices[i].id >= 100;
+		n += devices[i].id >= 100 && !find_limited(devices[i].id);
 	return count(__func__, n);
 }
 
 u32 mxSmlGetDeviceInfo(u32 id, struct device_info *out) {
 	BEGIN(out, sizeof *out);
 	DEVICE(id);
-	for (u32 i = 0; i < n_limited; i++)
-		if (limited[i] == id)
-			return 1;
+	if (find_limited(id))
+		return BAD_ID;
 	memset(out, 0, sizeof *out);
 	out->device_id = out->gpu_id = out->node_id = id;
 	out->brand = 2;
@@ -270,11 +284,23 @@ u32 mxSmlGetDeviceInfo(u32 id, struct device_info *out) {
 	return OK;
 }
 
+u32 mxSmlGetAllLimitedDevices(struct virtual_ids *out) {
+	BEGIN(out, sizeof *out);
+	for (u32 i = 0; i < n_limited && i < 128; i++)
+		out->id[i] = limited[i].id;
+	out->number = count(__func__, n_limited);
+	return OK;
+}
+
 u32 mxSmlGetLimitedDeviceInfo(u32 id, struct device_info *out) {
 	BEGIN(out, sizeof *out);
 	DEVICE(id);
+	if (!find_limited(id))
+		return BAD_ID;
 	memset(out, 0, sizeof *out);
 	out->device_id = id;
+	out->mode = d->mode;
+	put(__func__, out->name, sizeof out->name, d->name);
 	put(__func__, out->bdf, sizeof out->bdf, d->bdf);
 	return OK;
 }
@@ -319,18 +345,24 @@ u32 mxSmlGetSriovState(u32 id, u32 *out) {
 u32 mxSmlGetBoardSerial(u32 id, char *text, u32 *size) {
 	BEGIN(text, *size);
 	DEVICE(id);
+	if (d->mode == 2)
+		return NOT_SUPPORTED;
 	return put_sized(__func__, text, size, d->board);
 }
 
 u32 mxSmlGetChipSerial(u32 id, char *text, u32 *size) {
 	BEGIN(text, *size);
 	DEVICE(id);
+	if (d->mode == 2)
+		return NOT_SUPPORTED;
 	return put_sized(__func__, text, size, d->chip);
 }
 
 u32 mxSmlGetMemoryInfo(u32 id, struct memory_info *out) {
 	BEGIN(out, sizeof *out);
 	DEVICE(id);
+	if (d->mode == 1)
+		return NOT_SUPPORTED;
 	out->vram_total = out->vis_total = d->kib;
 	out->vram_used = 1 << 20;
 	out->xtt_total = 1 << 22;
@@ -340,6 +372,8 @@ u32 mxSmlGetMemoryInfo(u32 id, struct memory_info *out) {
 u32 mxSmlGetDeviceState(u32 id, int *out) {
 	BEGIN(out, sizeof *out);
 	DEVICE(id);
+	if (find_limited(id))
+		return SYSFS;
 	*out = d->state;
 	return OK;
 }
@@ -347,14 +381,15 @@ u32 mxSmlGetDeviceState(u32 id, int *out) {
 u32 mxSmlGetDeviceUnavailableReason(u32 id, struct unavailable *out) {
 	BEGIN(out, sizeof *out);
 	DEVICE(id);
-	out->code = d->code;
-	put(__func__, out->reason, sizeof out->reason, d->reason);
+	struct limited *m = find_limited(id);
+	out->code = m ? m->code : d->code;
+	put(__func__, out->reason, sizeof out->reason, m ? m->reason : d->reason);
 	return OK;
 }
 
 u32 mxSmlGetDeviceTopology(u32 a, u32 b, u32 *out) {
 	BEGIN(out, sizeof *out);
-	if (!find(a) || !find(b))
+	if (!find(a) || !find(b) || find(a)->mode == 1 || find(b)->mode == 1)
 		return BAD_ID;
 	*out = 8;
 	for (u32 i = 0; i < n_links; i++)
@@ -382,7 +417,8 @@ u32 mxSmlGetDeviceDieCount(u32 id, u32 *out) {
 u32 mxSmlGetTotalEccErrors(u32 id, struct ecc_count *out) {
 	BEGIN(out, sizeof *out);
 	DEVICE(id);
-	(void)d;
+	if (d->mode == 2)
+		return NOT_SUPPORTED;
 	*out = (struct ecc_count){1, 2, 3, 4, 5};
 	return OK;
 }
@@ -433,7 +469,8 @@ u32 mxSmlGetBoardPowerLimit(u32 id, u32 *out) {
 u32 mxSmlGetMetaXLinkInfo(u32 id, struct link_info *out) {
 	BEGIN(out, sizeof *out);
 	DEVICE(id);
-	(void)d;
+	if (d->mode)
+		return NOT_SUPPORTED;
 	for (int i = 0; i < 7; i++) {
 		out->speed[i] = i < 3 ? 32 : 0;
 		out->width[i] = i < 3 ? 16 : 0;
@@ -444,9 +481,12 @@ u32 mxSmlGetMetaXLinkInfo(u32 id, struct link_info *out) {
 u32 mxSmlGetMetaXLinkRemoteInfo(u32 id, u32 port, struct link_remote *out) {
 	BEGIN(out, sizeof *out);
 	DEVICE(id);
-	(void)d;
+	if (d->mode)
+		return NOT_SUPPORTED;
+	if (port < 1 || port > 7)
+		return BAD_INPUT;
 	for (u32 i = 0; i < n_links; i++)
-		if (links[i].level == 5 && (links[i].a == id || links[i].b == id) && port-- == 0) {
+		if (links[i].level == 5 && (links[i].a == id || links[i].b == id) && --port == 0) {
 			struct device *other = find(links[i].a == id ? links[i].b : links[i].a);
 			out->device_id = other->id;
 			put(__func__, out->bdf, sizeof out->bdf, other->bdf);

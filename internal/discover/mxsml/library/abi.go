@@ -24,6 +24,7 @@ const (
 	usageDLA      = 0 // MXSML_Usage_Dla, of the N series
 	usageXCore    = 4 // MXSML_Usage_Xcore, of the C series
 	hotspot       = 0 // MXSML_Temperature_Hotspot
+	noDevice      = 2 // MXSML_NoDevice
 )
 
 // deviceInfo is mxSmlDeviceInfo_t, 184 bytes.
@@ -118,6 +119,7 @@ type functions struct {
 
 	ErrorString   func(code uint32) *byte                                             `c:"mxSmlGetErrorString"`
 	PFCount       func() uint32                                                       `c:"mxSmlGetPfDeviceCount"`
+	AllLimited    func(ids *virtualIDs) uint32                                        `c:"mxSmlGetAllLimitedDevices"`
 	LimitedInfo   func(device uint32, info *deviceInfo) uint32                        `c:"mxSmlGetLimitedDeviceInfo"`
 	VFs           func(device uint32, ids *virtualIDs) uint32                         `c:"mxSmlGetVirtualDevicesByPhysicalId"`
 	MacaVersion   func(text *byte, size *uint32) uint32                               `c:"mxSmlGetMacaVersion"`
@@ -139,7 +141,7 @@ type functions struct {
 	DieCount   func(device uint32, count *uint32) uint32            `c:"mxSmlGetDeviceDieCount"`
 	ECC        func(device uint32, count *eccCount) uint32          `c:"mxSmlGetTotalEccErrors"`
 	LinkInfo   func(device uint32, info *linkInfo) uint32           `c:"mxSmlGetMetaXLinkInfo"`
-	LinkRemote func(device, link uint32, remote *linkRemote) uint32 `c:"mxSmlGetMetaXLinkRemoteInfo"`
+	LinkRemote func(device, port uint32, remote *linkRemote) uint32 `c:"mxSmlGetMetaXLinkRemoteInfo"` // ports count from 1
 
 	SGPUToggle    func(device uint32, on *uint32) uint32                     `c:"mxSmlGetSgpuToggle"`
 	SetSGPUToggle func(device, on uint32) uint32                             `c:"mxSmlSetSgpuToggle"`

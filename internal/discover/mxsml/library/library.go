@@ -20,6 +20,9 @@ var ErrMissing = errors.New("this libmxsml has no")
 type Library struct {
 	fn      functions
 	missing []string
+	// noDevice is the error of a library that has no device, except perhaps limited ones; nil
+	// normally.
+	noDevice error
 	// untrusted is the reason why no result of the library can be trusted any more; nil
 	// normally.
 	untrusted error
@@ -54,7 +57,12 @@ func Open(path string) (*Library, error) {
 			l.missing = append(l.missing, name)
 		}
 	}
-	if err := l.codeError("mxSmlInit", l.fn.Init()); err != nil {
+	code := l.fn.Init()
+	err = l.codeError("mxSmlInit", code)
+	if code == noDevice && l.fn.AllLimited != nil {
+		l.noDevice, err = err, nil
+	}
+	if err != nil {
 		return nil, err
 	}
 	return l, nil

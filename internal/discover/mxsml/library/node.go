@@ -3,6 +3,7 @@ package library
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml"
@@ -11,7 +12,7 @@ import (
 )
 
 // Node queries everything that discovery needs and, with details, more. It fails if the
-// library does not list the devices, or reports only addresses of all of them; other
+// library does not list the devices, or reports nothing about all that it lists; other
 // facts that it does not report are missing, with a warning.
 func (l *Library) Node(details bool) (mxsml.Answer, error) {
 	ids, err := l.ids()
@@ -26,17 +27,21 @@ func (l *Library) Node(details bool) (mxsml.Answer, error) {
 		if !ok {
 			continue
 		}
-		known = known || !d.Limited
+		known = true
 		if d.Mode != mxsml.ModeVF {
 			l.slices(n, &d)
 		}
 		if details {
-			d.Details = l.details(n, id)
+			d.Details = l.details(n, d)
 		}
 		a.Devices = append(a.Devices, d)
 	}
 	if n.unknown != nil && !known {
 		return mxsml.Answer{}, n.unknown
+	}
+	a.Devices = append(a.Devices, l.limited(n, ids)...)
+	if len(a.Devices) == 0 && l.noDevice != nil {
+		return mxsml.Answer{}, l.noDevice
 	}
 	a.Links = l.links(n, a.Devices)
 	l.versions(n, &a)
@@ -47,9 +52,12 @@ func (l *Library) Node(details bool) (mxsml.Answer, error) {
 	return a, nil
 }
 
-// ids are the numbers of all devices.
+// ids are the numbers of the devices that report more than their address.
 func (l *Library) ids() ([]uint32, error) {
 	var ids []uint32
+	if l.noDevice != nil {
+		return nil, nil
+	}
 	count := l.fn.DeviceCount()
 	if count > mxsml.MaxDevices {
 		return nil, fmt.Errorf("mxSmlGetDeviceCount returned %d; at most %d devices are possible", count, mxsml.MaxDevices)
@@ -70,24 +78,55 @@ func (l *Library) ids() ([]uint32, error) {
 	return ids, nil
 }
 
-// readInfo reads the basic facts of a device; those of a limited device are fewer.
-func (l *Library) readInfo(n *notes, id uint32) (info deviceInfo, limited, ok bool) {
-	info, err := getStruct(l, "mxSmlGetDeviceInfo", true, func(p *deviceInfo) uint32 { return l.fn.DeviceInfo(id, p) })
-	if err == nil {
-		return info, false, true
+// limited are the devices of which the library knows only the address and why: the driver does
+// not serve them. Their numbers follow those of the others, which are in listed.
+func (l *Library) limited(n *notes, listed []uint32) (devices []mxsml.Device) {
+	const function = "mxSmlGetLimitedDeviceInfo"
+	all, err := getStruct(l, "mxSmlGetAllLimitedDevices", l.fn.AllLimited != nil, func(p *virtualIDs) uint32 { return l.fn.AllLimited(p) })
+	if err == nil && (all.Number < 0 || all.Number > vfCount) {
+		err = fmt.Errorf("mxSmlGetAllLimitedDevices returned %d", all.Number)
 	}
-	n.unknown = err
-	n.failed("some devices are missing or have only an address", id, err)
-	info, err = getStruct(l, "mxSmlGetLimitedDeviceInfo", l.fn.LimitedInfo != nil, func(p *deviceInfo) uint32 { return l.fn.LimitedInfo(id, p) })
-	return info, true, err == nil
+	if err != nil {
+		n.failed("devices that the driver does not serve", 0, err)
+		return nil
+	}
+	for _, number := range all.ID[:all.Number] {
+		id := uint32(number)
+		if slices.Contains(listed, id) {
+			continue
+		}
+		info, err := getStruct(l, function, l.fn.LimitedInfo != nil, func(p *deviceInfo) uint32 { return l.fn.LimitedInfo(id, p) })
+		if n.failed("devices that the driver does not serve", id, err); err != nil {
+			continue
+		}
+		d := mxsml.Device{ID: int(id), Limited: true, Mode: modeOf(info)}
+		if d.BDF, err = fieldText(function, info.BDF[:]); err != nil {
+			n.failed("PCI address", id, err)
+			continue
+		}
+		d.Name, _ = fieldText(function, info.Name[:])
+		d.Reason, d.Code = l.unavailableReason(id)
+		devices, listed = append(devices, d), append(listed, id)
+	}
+	return devices
+}
+
+// readInfo reads the basic facts of a device.
+func (l *Library) readInfo(n *notes, id uint32) (info deviceInfo, ok bool) {
+	info, err := getStruct(l, "mxSmlGetDeviceInfo", true, func(p *deviceInfo) uint32 { return l.fn.DeviceInfo(id, p) })
+	if err != nil {
+		n.unknown = err
+		n.failed("some devices are missing", id, err)
+	}
+	return info, err == nil
 }
 
 func (l *Library) device(n *notes, id uint32) (mxsml.Device, bool) {
-	info, limited, ok := l.readInfo(n, id)
+	info, ok := l.readInfo(n, id)
 	if !ok {
 		return mxsml.Device{}, false
 	}
-	d := mxsml.Device{ID: int(id), Limited: limited}
+	d := mxsml.Device{ID: int(id), Mode: modeOf(info)}
 	take := func(into *string, what string, buffer []byte) {
 		var err error
 		if *into, err = fieldText("mxSmlGetDeviceInfo", buffer); err != nil {
@@ -95,36 +134,36 @@ func (l *Library) device(n *notes, id uint32) (mxsml.Device, bool) {
 		}
 	}
 	take(&d.BDF, "PCI address", info.BDF[:])
-	if limited {
-		return d, true
-	}
 	take(&d.UUID, "UUID", info.UUID[:])
 	take(&d.Name, "model", info.Name[:])
-	switch info.Mode {
-	case modePF:
-		d.Mode = mxsml.ModePF
-	case modeVF:
-		d.Mode = mxsml.ModeVF
-	default:
-		d.Mode = mxsml.ModeNative
-	}
 	l.readFacts(n, id, &d)
 	return d, true
 }
 
-// readFacts reads the remaining facts of a device.
+func modeOf(info deviceInfo) string {
+	switch info.Mode {
+	case modePF:
+		return mxsml.ModePF
+	case modeVF:
+		return mxsml.ModeVF
+	}
+	return mxsml.ModeNative
+}
+
+// readFacts reads the remaining facts of a device. A physical function that is split has no memory
+// of its own and no MetaXLink, a virtual function no serial number, and the library says so only
+// by an error.
 func (l *Library) readFacts(n *notes, id uint32, d *mxsml.Device) {
 	var err error
-	d.BoardSerial, err = getText(l, "mxSmlGetBoardSerial", l.fn.BoardSerial != nil, serialSize, func(p *byte, size *uint32) uint32 { return l.fn.BoardSerial(id, p, size) })
-	n.failed("serial number", id, err)
-	if d.BoardSerial == "" {
-		d.ChipSerial, err = getText(l, "mxSmlGetChipSerial", l.fn.ChipSerial != nil, serialSize, func(p *byte, size *uint32) uint32 { return l.fn.ChipSerial(id, p, size) })
-		n.failed("serial number", id, err)
+	if d.Mode != mxsml.ModeVF {
+		l.readSerial(n, id, d)
 	}
-	memory, err := getStruct(l, "mxSmlGetMemoryInfo", l.fn.Memory != nil, func(p *memoryInfo) uint32 { return l.fn.Memory(id, p) })
-	n.failed("memory size", id, err)
-	if err == nil {
-		d.MemoryKiB = memory.VRAMTotal
+	if d.Mode != mxsml.ModePF {
+		memory, err := getStruct(l, "mxSmlGetMemoryInfo", l.fn.Memory != nil, func(p *memoryInfo) uint32 { return l.fn.Memory(id, p) })
+		n.failed("memory size", id, err)
+		if err == nil {
+			d.MemoryKiB = memory.VRAMTotal
+		}
 	}
 	if state, err := getStruct(l, "mxSmlGetDeviceState", l.fn.State != nil, func(p *int32) uint32 { return l.fn.State(id, p) }); err != nil {
 		n.failed("health", id, err)
@@ -143,7 +182,7 @@ func (l *Library) readFacts(n *notes, id uint32, d *mxsml.Device) {
 		supported := state != 0
 		d.SRIOV = &supported
 	}
-	if code, err := l.linkState(id); err == nil {
+	if code, err := l.linkState(id); err == nil && d.Mode == mxsml.ModeNative {
 		d.MetaXLink = mxsml.LinkState(code)
 	}
 	if d.Mode != mxsml.ModePF {
@@ -157,6 +196,17 @@ func (l *Library) readFacts(n *notes, id uint32, d *mxsml.Device) {
 		for _, vf := range vfs.ID[:vfs.Number] {
 			d.VFs = append(d.VFs, int(vf))
 		}
+	}
+}
+
+// readSerial reads the serial number of the board or, without one, of the chip.
+func (l *Library) readSerial(n *notes, id uint32, d *mxsml.Device) {
+	var err error
+	d.BoardSerial, err = getText(l, "mxSmlGetBoardSerial", l.fn.BoardSerial != nil, serialSize, func(p *byte, size *uint32) uint32 { return l.fn.BoardSerial(id, p, size) })
+	n.failed("serial number", id, err)
+	if d.BoardSerial == "" {
+		d.ChipSerial, err = getText(l, "mxSmlGetChipSerial", l.fn.ChipSerial != nil, serialSize, func(p *byte, size *uint32) uint32 { return l.fn.ChipSerial(id, p, size) })
+		n.failed("serial number", id, err)
 	}
 }
 
@@ -190,14 +240,13 @@ func (l *Library) linkState(id uint32) (uint32, error) {
 	})
 }
 
-// links queries each pair of devices that are not virtual functions.
+// links queries each pair of GPUs that are whole and served by the driver: the library knows the
+// links of no others.
 func (l *Library) links(n *notes, devices []mxsml.Device) []mxsml.Pair {
 	var pairs []mxsml.Pair
-	for i, a := range devices {
-		for _, b := range devices[i+1:] {
-			if a.Mode == mxsml.ModeVF || b.Mode == mxsml.ModeVF {
-				continue
-			}
+	whole := slices.DeleteFunc(slices.Clone(devices), func(d mxsml.Device) bool { return d.Limited || d.Mode != mxsml.ModeNative })
+	for i, a := range whole {
+		for _, b := range whole[i+1:] {
 			level, err := getStruct(l, "mxSmlGetDeviceTopology", l.fn.Topology != nil, func(p *uint32) uint32 { return l.fn.Topology(uint32(a.ID), uint32(b.ID), p) })
 			if n.failed("link", uint32(a.ID), err); err == nil {
 				pairs = append(pairs, mxsml.Pair{A: a.ID, B: b.ID, Level: int(min(level, 1<<16))})
@@ -209,7 +258,7 @@ func (l *Library) links(n *notes, devices []mxsml.Device) []mxsml.Pair {
 
 func (l *Library) versions(n *notes, a *mxsml.Answer) {
 	a.MACA, _ = getText(l, "mxSmlGetMacaVersion", l.fn.MacaVersion != nil, versionSize, l.fn.MacaVersion) // a host may have no MXMACA
-	if len(a.Devices) > 0 {
+	if len(a.Devices) > 0 && !a.Devices[0].Limited {
 		id := uint32(a.Devices[0].ID)
 		var err error
 		a.Driver, err = l.version(id, versionDriver)
@@ -231,19 +280,24 @@ func (l *Library) ecc(n *notes, id uint32) *gpu.ECC {
 	return (*gpu.ECC)(&ecc)
 }
 
-func (l *Library) details(n *notes, id uint32) *mxsml.Details {
-	d := &mxsml.Details{}
+func (l *Library) details(n *notes, of mxsml.Device) *mxsml.Details {
+	id, d := uint32(of.ID), &mxsml.Details{}
 	dies, err := getStruct(l, "mxSmlGetDeviceDieCount", l.fn.DieCount != nil, func(p *uint32) uint32 { return l.fn.DieCount(id, p) })
 	n.failed("number of dies", id, err)
 	d.Dies = int(min(dies, 1<<8))
-	d.ECC = l.ecc(n, id)
+	if of.Mode != mxsml.ModeVF {
+		d.ECC = l.ecc(n, id)
+	}
+	if of.Mode != mxsml.ModeNative {
+		return d
+	}
 	ports, err := getStruct(l, "mxSmlGetMetaXLinkInfo", l.fn.LinkInfo != nil, func(p *linkInfo) uint32 { return l.fn.LinkInfo(id, p) })
 	if n.failed("ports", id, err); err != nil {
 		return d
 	}
 	for i := range linkCount {
 		port := mxsml.Port{GTps: finite(ports.Speed[i]), Lanes: ports.Width[i]}
-		remote, err := getStruct(l, "mxSmlGetMetaXLinkRemoteInfo", l.fn.LinkRemote != nil, func(p *linkRemote) uint32 { return l.fn.LinkRemote(id, uint32(i), p) })
+		remote, err := getStruct(l, "mxSmlGetMetaXLinkRemoteInfo", l.fn.LinkRemote != nil, func(p *linkRemote) uint32 { return l.fn.LinkRemote(id, uint32(i)+1, p) })
 		if err == nil {
 			port.Remote, _ = fieldText("", remote.BDF[:])
 		}

@@ -14,14 +14,17 @@ func (l *Library) Readings() (mxsml.Answer, error) {
 	if err != nil {
 		return mxsml.Answer{}, err
 	}
+	if len(ids) == 0 && l.noDevice != nil {
+		return mxsml.Answer{}, l.noDevice
+	}
 	a := mxsml.Answer{Version: mxsml.Version, Missing: l.missing}
 	n := &notes{}
 	for _, id := range ids {
-		info, limited, ok := l.readInfo(n, id)
-		if !ok || limited || info.Mode == modeVF {
+		info, ok := l.readInfo(n, id)
+		if !ok || info.Mode == modeVF {
 			continue
 		}
-		r := l.reading(n, id, info.Brand)
+		r := l.reading(n, id, info)
 		if r.BDF, err = fieldText("mxSmlGetDeviceInfo", info.BDF[:]); err != nil {
 			n.failed("PCI address", id, err)
 			continue
@@ -35,18 +38,19 @@ func (l *Library) Readings() (mxsml.Answer, error) {
 	return a, nil
 }
 
-func (l *Library) reading(n *notes, id, brand uint32) (r mxsml.Reading) {
+// reading reads what a device measures. A physical function that is split reports neither its
+// memory nor MetaXLink.
+func (l *Library) reading(n *notes, id uint32, info deviceInfo) (r mxsml.Reading) {
 	unit := uint32(usageXCore)
-	if brand == brandN {
+	if info.Brand == brandN {
 		unit = usageDLA
 	}
 	usage, err := getStruct(l, "mxSmlGetDeviceIpUsage", l.fn.Usage != nil, func(p *int32) uint32 { return l.fn.Usage(id, unit, p) })
 	if n.failed("utilisation", id, err); err == nil {
 		r.UtilizationPercent = &usage
 	}
-	memory, err := getStruct(l, "mxSmlGetMemoryInfo", l.fn.Memory != nil, func(p *memoryInfo) uint32 { return l.fn.Memory(id, p) })
-	if n.failed("memory", id, err); err == nil {
-		r.MemoryUsedKiB, r.MemoryTotalKiB = &memory.VRAMUsed, &memory.VRAMTotal
+	if info.Mode != modePF {
+		l.readUse(n, id, &r)
 	}
 	temperature, err := getStruct(l, "mxSmlGetTemperatureInfo", l.fn.Temperature != nil, func(p *int32) uint32 { return l.fn.Temperature(id, hotspot, p) })
 	if n.failed("temperature", id, err); err == nil {
@@ -60,6 +64,16 @@ func (l *Library) reading(n *notes, id, brand uint32) (r mxsml.Reading) {
 	if n.failed("power limit", id, err); err == nil {
 		r.PowerLimit = &limit
 	}
+	r.ECC = l.ecc(n, id)
+	return r
+}
+
+// readUse reads the memory and the ports of MetaXLink of a device.
+func (l *Library) readUse(n *notes, id uint32, r *mxsml.Reading) {
+	memory, err := getStruct(l, "mxSmlGetMemoryInfo", l.fn.Memory != nil, func(p *memoryInfo) uint32 { return l.fn.Memory(id, p) })
+	if n.failed("memory", id, err); err == nil {
+		r.MemoryUsedKiB, r.MemoryTotalKiB = &memory.VRAMUsed, &memory.VRAMTotal
+	}
 	ports, err := getStruct(l, "mxSmlGetMetaXLinkInfo", l.fn.LinkInfo != nil, func(p *linkInfo) uint32 { return l.fn.LinkInfo(id, p) })
 	if n.failed("ports", id, err); err == nil {
 		up := 0
@@ -70,8 +84,6 @@ func (l *Library) reading(n *notes, id, brand uint32) (r mxsml.Reading) {
 		}
 		r.LinksUp = &up
 	}
-	r.ECC = l.ecc(n, id)
-	return r
 }
 
 // power is the sum over all ways of the board, in mW.

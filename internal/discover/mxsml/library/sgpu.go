@@ -16,7 +16,7 @@ import (
 func (l *Library) slices(n *notes, d *mxsml.Device) {
 	id := uint32(d.ID)
 	on, err := getStruct(l, "mxSmlGetSgpuToggle", l.fn.SGPUToggle != nil, func(p *uint32) uint32 { return l.fn.SGPUToggle(id, p) })
-	if notSupported(err) || err == nil && on == 0 || l.fn.SGPUCount == nil || d.Limited {
+	if notSupported(err) || err == nil && on == 0 || l.fn.SGPUCount == nil {
 		return
 	}
 	count := l.fn.SGPUCount(id)
@@ -79,7 +79,7 @@ func (l *Library) deviceAt(bdf gpu.BDF) (uint32, error) {
 	}
 	n := &notes{}
 	for _, id := range ids {
-		info, _, ok := l.readInfo(n, id)
+		info, ok := l.readInfo(n, id)
 		if !ok {
 			continue
 		}
@@ -116,6 +116,9 @@ func (l *Library) Create(r mxsml.SliceRequest) (mxsml.Slice, error) {
 		return mxsml.Slice{}, err
 	}
 	s, err := l.finishSlice(device, index, r)
+	if errors.Is(err, errNotMine) {
+		return mxsml.Slice{}, err
+	}
 	if err != nil {
 		return mxsml.Slice{}, errors.Join(err, l.codeError("mxSmlRemoveSgpu", l.fn.RemoveSGPU(device, index)))
 	}
@@ -157,11 +160,19 @@ func (l *Library) finishSlice(device, index uint32, r mxsml.SliceRequest) (mxsml
 		}
 	}
 	s, err := l.slice(device, index)
-	if err == nil {
+	switch {
+	case err != nil:
+	case l.untrusted != nil:
 		err = l.untrusted
+	case s.ComputePercent != r.Compute || s.MemoryMiB != r.MemoryMiB:
+		err = fmt.Errorf("slice %d of GPU %s has %d %% and %d MiB, not %d %% and %d MiB: %w", index, r.BDF, s.ComputePercent, s.MemoryMiB, r.Compute, r.MemoryMiB, errNotMine)
 	}
 	return s, err
 }
+
+// errNotMine reports a new slice that is not as requested, so that it may be another's: the
+// library guesses its number before it makes it. It is not removed.
+var errNotMine = errors.New("another program changes slices at the same time (metax-ctk sgpu list)")
 
 // Remove removes the slice with this UUID or, in decimal, index.
 func (l *Library) Remove(bdf gpu.BDF, slice string) error {

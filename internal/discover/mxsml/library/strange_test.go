@@ -69,7 +69,8 @@ func TestStrange(t *testing.T) {
 	})
 }
 
-// TestVirtual: a GPU that is split into virtual functions has them as slices.
+// TestVirtual: a GPU that is split into virtual functions has them as slices, and is asked nothing
+// that it does not know.
 func TestVirtual(t *testing.T) {
 	run := program(t)
 	n := simtest.Node(t, "sim:1x1x2")
@@ -77,8 +78,12 @@ func TestVirtual(t *testing.T) {
 	n.GPUs[0].VFs[0].Function, n.GPUs[0].VFs[1].Function = 1, 1
 	a := read(t, run, standin.Build(t, t.TempDir(), n))
 	got := a.Node()
-	if len(got.GPUs) != 2 || got.GPUs[0].UUID != n.GPUs[0].UUID || len(got.Warnings) > 0 || len(got.Links) != 1 || got.Links[0].Kind != "MX" {
-		t.Errorf("got %+v", got)
+	if len(got.GPUs) != 2 || got.GPUs[0].Serial != n.GPUs[0].Serial || len(a.Warnings) > 0 || len(a.Links) > 0 {
+		t.Errorf("got %+v, %+v", a, got)
+	}
+	readings, err := mxsml.Reader{Run: run, Path: standin.Build(t, t.TempDir(), n), Timeout: time.Minute}.Readings(t.Context())
+	if err != nil || len(readings) != 2 || readings[0].MemoryTotalMiB != nil || readings[1].MemoryTotalMiB == nil {
+		t.Errorf("readings are %+v, %v", readings, err)
 	}
 	uuid := string(n.GPUs[0].UUID)
 	want := []gpu.Slice{
@@ -96,26 +101,58 @@ func TestVirtual(t *testing.T) {
 	}
 }
 
-// TestLimited: a device of which only the address is known is unhealthy.
+// TestLimited: a device that the driver does not serve is listed as unhealthy, with the reason,
+// also if there is no other.
 func TestLimited(t *testing.T) {
 	run := program(t)
-	n := simtest.Node(t, "sim:1x1x2")
-	lib := standin.Build(t, t.TempDir(), n)
-	text, err := os.ReadFile(lib + ".txt")
-	if err != nil {
-		t.Fatal(err)
+	n := simtest.Node(t, "sim:1x1x3")
+	for _, test := range []struct {
+		limited string
+		healthy []bool
+		warning string
+	}{
+		{"limited 2 101 Layout_Node_Not_Found", []bool{false, true, true}, `GPU 0000:00:00.0 is unhealthy: libmxsml reports "Layout_Node_Not_Found"`},
+		{"limited 2 0 -", []bool{false, true, true}, "GPU 0000:00:00.0 is unhealthy: libmxsml lists it as limited: the driver does not serve it"},
+		{"limited 2 0 -\nlimited 2 0 -", []bool{false, true, true}, "limited"},
+		{"limited 0 100 A\nlimited 1 100 A\nlimited 2 100 A", []bool{false, false, false}, `GPU 0000:00:00.0 is unhealthy: libmxsml reports "A"`},
+	} {
+		lib := standin.Build(t, t.TempDir(), n)
+		text, err := os.ReadFile(lib + ".txt")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(lib+".txt", append(text, test.limited+"\n"...), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		a := read(t, run, lib)
+		var healthy []bool
+		for _, g := range a.Node().GPUs {
+			healthy = append(healthy, g.Healthy)
+			if !g.Healthy && (g.UUID != "" || g.Model != n.GPUs[0].Model) {
+				t.Errorf("%q: limited GPU is %+v", test.limited, g)
+			}
+		}
+		warnings := strings.Join(a.Node().Warnings, "\n")
+		want := strings.ReplaceAll(test.warning, "0000:00:00.0", n.GPUs[0].BDF.String())
+		if diff := cmp.Diff(test.healthy, healthy); diff != "" || !strings.Contains(warnings, want) || strings.Count(warnings, "limited") > 1 {
+			t.Errorf("%q: health %s, warnings %q", test.limited, diff, warnings)
+		}
+		for _, h := range a.Health() {
+			if wantProblem := h.BDF == n.GPUs[0].BDF || !healthy[2]; wantProblem != (len(h.Problems) > 0) {
+				t.Errorf("%q: %s has the problems %+v", test.limited, h.BDF, h.Problems)
+			}
+		}
 	}
-	// The device that the library numbers 0 has the greatest address.
-	limited := strings.Replace(string(text), "device 0 ", "limited 0\ndevice 0 ", 1)
-	if err := os.WriteFile(lib+".txt", []byte(limited), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	got := read(t, run, lib).Node()
-	if len(got.GPUs) != 2 || got.GPUs[0].UUID == "" || !got.GPUs[0].Healthy || got.GPUs[1].UUID != "" || got.GPUs[1].Healthy {
-		t.Errorf("got %+v", got.GPUs)
-	}
-	if len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], "have only an address: mxSmlGetDeviceInfo failed: Failure (1) (device 0)") {
-		t.Errorf("warnings are %q", got.Warnings)
+	for fault, warning := range map[string]string{
+		"code mxSmlGetAllLimitedDevices 4":    "devices that the driver does not serve: mxSmlGetAllLimitedDevices failed: SysfsError (4)",
+		"count mxSmlGetAllLimitedDevices 129": "mxSmlGetAllLimitedDevices returned 129",
+		"count mxSmlGetAllLimitedDevices -1":  "mxSmlGetAllLimitedDevices returned -1",
+		"count mxSmlGetAllLimitedDevices 1":   "",
+	} {
+		a := read(t, run, standin.Build(t, t.TempDir(), n, fault))
+		if got := strings.Join(a.Warnings, "\n"); len(a.Devices) != 3 || warning == "" && got != "" || !strings.Contains(got, warning) {
+			t.Errorf("%s: %d devices, warnings %q", fault, len(a.Devices), got)
+		}
 	}
 }
 
