@@ -68,7 +68,11 @@ func (p *Plan) refuse(w want, taken map[int]string, holders []usage.Holder, rese
 		return nil
 	}
 	for _, s := range w.slices {
-		if held := usage.HeldSlice(holders, s.name); held != nil {
+		var of gpu.BDF
+		if s.gpu >= 0 {
+			of = p.Node.GPUs[s.gpu].BDF
+		}
+		if held := usage.HeldSlice(holders, of, s.name); held != nil {
 			return &lease.HeldError{GPU: s.gpu, Slice: s.name, Holder: *held}
 		}
 	}

@@ -92,6 +92,9 @@ func findGPU(id string, gpus []gpu.GPU) (int, error) {
 	case 1:
 		return found[0], nil
 	case 0:
+		if ref, err := findSlice(id, gpus); err == nil {
+			return 0, fmt.Errorf("%q is not a GPU, but %s: use %s%[1]s", id, describeSlice(gpus, ref), slicePrefix)
+		}
 		return 0, &UnknownError{ID: id, GPUs: inventory(gpus) + unreadIDs(id, gpus) + tooShort(id, gpus)}
 	}
 	var names []string

@@ -58,6 +58,9 @@ func TestResolveSlices(t *testing.T) {
 			}
 		})
 	}
+	if _, err := (Request{IDs: []string{"SGPU-bbbb"}}).Resolve(divided()); err == nil || err.Error() != `"SGPU-bbbb" is not a GPU, but sGPU 3 of GPU 1: use sgpu:SGPU-bbbb` {
+		t.Errorf("the UUID of a slice: %v", err)
+	}
 	// A divided GPU is still found by its own names.
 	if got, err := (Request{IDs: []string{"1"}}).Resolve(divided()[:3]); err != nil || !cmp.Equal(got, Selection{Explicit: []int{1}}) {
 		t.Errorf("GPU 1: %v, %v", got, err)

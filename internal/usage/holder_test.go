@@ -21,14 +21,31 @@ func TestHeldSlice(t *testing.T) {
 		{Lease: &Lease{ID: "parts", Slices: []string{"a", "b"}, Shared: true}},
 		{Container: &Container{ID: "d", Facts: Facts{Slices: []string{"d"}}}},
 	}
-	if held := HeldSlice(holders, "d"); held == nil || held.Container.ID != "d" {
+	one, two := gpu.BDF{Bus: 1}, gpu.BDF{Bus: 2}
+	if held := HeldSlice(holders, one, "d"); held == nil || held.Container.ID != "d" {
 		t.Errorf("d is held by %+v", held)
 	}
-	if held := HeldSlice(holders, "b"); held == nil || held.Lease.ID != "parts" {
+	if held := HeldSlice(holders, one, "b"); held == nil || held.Lease.ID != "parts" {
 		t.Errorf("b is held by %+v", held)
 	}
-	if held := HeldSlice(holders, "c"); held != nil {
+	if held := HeldSlice(holders, one, "c"); held != nil {
 		t.Errorf("c is held by %+v", held)
+	}
+	// The name that a slice had before its container is done.
+	for _, former := range []Holder{
+		{Lease: &Lease{ID: "former", GPUs: []gpu.BDF{one}, Slices: []string{"SGPU-x"}}},
+		{Container: &Container{ID: "former", Facts: Facts{GPUs: []gpu.BDF{one}, Slices: []string{"SGPU-x"}}}},
+	} {
+		if HeldSlice([]Holder{former}, one, "GPU-y") == nil {
+			t.Errorf("a slice of %s is free although %+v has one", one, former)
+		}
+		if HeldSlice([]Holder{former}, one, "SGPU-x") == nil || HeldSlice([]Holder{former}, one, "SGPU-y") != nil || HeldSlice([]Holder{former}, two, "GPU-y") != nil {
+			t.Errorf("%+v holds another slice than its own", former)
+		}
+	}
+	unknown := Holder{Container: &Container{ID: "former", Facts: Facts{Slices: []string{"SGPU-x"}}}}
+	if HeldSlice([]Holder{unknown}, two, "GPU-y") == nil {
+		t.Error("a slice is free although it may be the one of a container")
 	}
 }
 
