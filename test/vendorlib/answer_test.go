@@ -19,6 +19,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 	"github.com/metax-ctk/container-toolkit/test/standin"
 )
 
@@ -62,13 +63,10 @@ else
 fi
 exec "$@"`
 
-// overTree returns a Run of metax-mxsml over a tree.
-func overTree(t *testing.T, tree sim.Tree) mxsml.Run {
+// overTree returns a Run of metax-mxsml over a tree in a directory.
+func overTree(t *testing.T, dir string) mxsml.Run {
 	t.Helper()
-	dir, program := filepath.Join(t.TempDir(), "host"), standin.Program(t, t.TempDir())
-	if err := tree.Write(dir); err != nil {
-		t.Fatal(err)
-	}
+	program := standin.Program(t, t.TempDir())
 	return func(ctx context.Context, args ...string) ([]byte, error) {
 		command := append([]string{"-m", "--propagation", "private", "sh", "-c", over, "sh", dir, t.TempDir(), program}, args...)
 		cmd := exec.CommandContext(ctx, "unshare", command...)
@@ -118,7 +116,7 @@ func ask(t *testing.T, h host, library string) recorded {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := overTree(t, h.tree)
+	run := overTree(t, simtest.Write(t, h.tree).Dir())
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	r := recorded{Library: fmt.Sprintf("%x", sha256.Sum256(code)), Version: version, Tree: hash(h.tree)}

@@ -35,6 +35,9 @@ func (e *CodeError) Error() string {
 // Named reports whether the code is in codes.
 func (e *CodeError) Named() bool { return e.Code < uint32(len(codes)) }
 
+// IsFile reports whether the library could not read a file of the driver, or understand it.
+func (e *CodeError) IsFile() bool { return e.Code == 3 || e.Code == 4 }
+
 // NotSupported reports whether the device or the driver lacks the feature.
 func (e *CodeError) NotSupported() bool { return e.Code == 3 }
 

@@ -328,7 +328,7 @@ func (n *notes) failed(what string, id uint32, err error) {
 	if err == nil || errors.Is(err, ErrMissing) {
 		return
 	}
-	line := what + ": " + err.Error()
+	line := what + ": " + describe(err)
 	if n.count == nil {
 		n.count, n.first = map[string]int{}, map[string]uint32{}
 	}
