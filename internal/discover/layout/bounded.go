@@ -1,0 +1,85 @@
+package layout
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+)
+
+// ErrLate reports a file that does not answer.
+var ErrLate = errors.New("no answer")
+
+const (
+	// Patience is how long the reading of one directory may take without an answer. A read in
+	// sysfs takes microseconds, unless it waits in the driver.
+	Patience = 50 * time.Millisecond
+	// limit bounds a reading as a whole, for a driver each of whose files is slow.
+	limit = time.Second
+	// ticks divide Patience: a process that got no processor for that long has still one tick
+	// for its reads, so that a busy machine is not taken for a driver that hangs.
+	ticks = 2
+)
+
+// bounded reads files in a goroutine of its own, because nothing ends a read that waits in a
+// driver. After one that is late, nothing more is read.
+type bounded struct {
+	files Files
+	work  chan func()
+	done  chan struct{}
+	at    atomic.Pointer[string] // the file that is being read
+	began time.Time
+	timer *time.Timer
+	late  error
+}
+
+func newBounded(files Files) *bounded {
+	b := &bounded{files: files, work: make(chan func(), 1), done: make(chan struct{}, 1), began: time.Now(), timer: time.NewTimer(Patience)}
+	b.at.Store(&classDirs[0])
+	go func() {
+		for f := range b.work {
+			f()
+			b.done <- struct{}{}
+		}
+	}()
+	return b
+}
+
+// close ends the goroutine, if need be once its read has ended.
+func (b *bounded) close() {
+	b.timer.Stop()
+	close(b.work)
+}
+
+// do calls read and returns nil if it came back in time. Otherwise what read sets must not be
+// used, because it may still run.
+func (b *bounded) do(read func()) error {
+	if b.late != nil {
+		return b.late
+	}
+	b.work <- read
+	for range ticks {
+		b.timer.Reset(Patience / ticks)
+		select {
+		case <-b.done:
+			if time.Since(b.began) > limit {
+				b.late = fmt.Errorf("the driver's files took longer than %s: %w", limit, ErrLate)
+			}
+			return nil
+		case <-b.timer.C:
+		}
+	}
+	b.late = fmt.Errorf("read %s: %w within %s", *b.at.Load(), ErrLate, Patience)
+	return b.late
+}
+
+func (b *bounded) readFile(path string) (string, error) {
+	b.at.Store(&path)
+	text, err := b.files.ReadFile(path)
+	return string(text), err
+}
+
+func (b *bounded) readDir(path string) ([]string, error) {
+	b.at.Store(&path)
+	return b.files.ReadDir(path)
+}
