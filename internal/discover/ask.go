@@ -16,7 +16,7 @@ var errNoTool = errors.New("there is no mx-smi")
 // that is another library counts as absent. source is "libmxsml" or "mx-smi", failed is the
 // error of an installed libmxsml, and err that of tool, or errNoTool.
 func (h Host) ask(library func(mxsml.Reader) (gpus int, err error), tool func(mxsmi.Reader) error) (source string, failed, err error) {
-	if path, ok := h.Root.First(mxsml.Paths()); ok && h.Library != nil {
+	if path, ok := mxsml.Find(h.Root); ok && h.Library != nil {
 		var gpus int
 		gpus, failed = library(mxsml.Reader{Run: h.Library, Path: path, Timeout: h.Timeout})
 		switch {

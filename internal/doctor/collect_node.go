@@ -89,7 +89,7 @@ func nodeFacts(ctx context.Context, c Config, _ *Facts) (func(*Facts), error) {
 
 func softwareFacts(_ context.Context, c Config, _ *Facts) (func(*Facts), error) {
 	s := Software{Rules: c.Rules}
-	_, s.Library = c.Root.First(mxsml.Paths())
+	_, s.Library = mxsml.Find(c.Root)
 	_, s.SMI = c.Root.First(mxsmi.Paths())
 	found := maca.Read(c.Root)
 	s.Driver = found.Driver != ""

@@ -39,7 +39,7 @@ type Changer struct {
 // New returns the Changer of a host, whose programs library and run start.
 func New(host *hostfs.Root, library mxsml.Run, run mxsmi.Run) (Changer, error) {
 	var ways []way
-	if path, ok := host.First(mxsml.Paths()); ok && library != nil {
+	if path, ok := mxsml.Find(host); ok && library != nil {
 		ways = append(ways, byLibrary{mxsml.Reader{Run: library, Path: path, Timeout: timeout}})
 	}
 	if path, ok := host.First(mxsmi.Paths()); ok && run != nil {
