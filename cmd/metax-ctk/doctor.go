@@ -141,7 +141,7 @@ func (t toolkit) doctorConfig(c *cli.Context, at node.Selector) (doctor.Config, 
 		return look, nil
 	}
 	look.Leases = func(ctx context.Context, node gpu.Node) (lease.Report, error) {
-		k, err := quiet.keeper(c, node)
+		k, err := quiet.keeperOf(c, node, true)
 		if err != nil {
 			return lease.Report{}, err
 		}

@@ -1,14 +1,17 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/metax-ctk/container-toolkit/internal/assign"
+	"github.com/metax-ctk/container-toolkit/internal/child"
 	"github.com/metax-ctk/container-toolkit/internal/config"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/holders"
@@ -26,6 +29,11 @@ import (
 
 // keeper opens the leases of the node, which must be a host.
 func (t toolkit) keeper(c *cli.Context, node gpu.Node) (assign.Keeper, error) {
+	return t.keeperOf(c, node, false)
+}
+
+// keeperOf is keeper; with stopped it also lists Podman's containers that do not run.
+func (t toolkit) keeperOf(c *cli.Context, node gpu.Node, stopped bool) (assign.Keeper, error) {
 	most, err := t.settings.Waits()
 	if err != nil {
 		return assign.Keeper{}, err
@@ -39,6 +47,7 @@ func (t toolkit) keeper(c *cli.Context, node gpu.Node) (assign.Keeper, error) {
 			}
 			return all
 		},
+		Podman: runPodman, Stopped: stopped,
 		Warn: func(line string) { t.warn(line) }, Looked: t.warnBlind,
 		Note: func(line string) { fmt.Fprintf(t.Err, "metax-ctk: %s\n", terminal.Message(line)) },
 	})
@@ -46,6 +55,15 @@ func (t toolkit) keeper(c *cli.Context, node gpu.Node) (assign.Keeper, error) {
 		return k, fmt.Errorf("open the leases: %w", err)
 	}
 	return k, nil
+}
+
+// runPodman runs podman; the error is usage.ErrAbsent where there is none.
+func runPodman(ctx context.Context, args ...string) ([]byte, error) {
+	path, err := exec.LookPath("podman")
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", usage.ErrAbsent, err)
+	}
+	return child.Run(ctx, path, args...)
 }
 
 // containerds are those that are installed, that run something, that leases name, and that

@@ -7,12 +7,12 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
 	"github.com/metax-ctk/container-toolkit/internal/dockerd"
 	"github.com/metax-ctk/container-toolkit/internal/inject"
+	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
 // The labels by which compose knows its containers.
 const (
 	composeProject = "com.docker.compose.project"
-	composeService = "com.docker.compose.service"
 	composeOneOff  = "com.docker.compose.oneoff"
 )
 
@@ -34,7 +34,7 @@ func residents(socket, project string) ([]resident, error) {
 	var out []resident
 	for _, c := range list {
 		if c.Labels[composeProject] == project && c.Labels[composeOneOff] != "True" {
-			out = append(out, resident{service: c.Labels[composeService], id: c.ID, labels: c.Labels})
+			out = append(out, resident{service: c.Labels[usage.ComposeService], id: c.ID, labels: c.Labels})
 		}
 	}
 	slices.SortFunc(out, func(a, b resident) int { return slices.Compare([]string{a.service, a.id}, []string{b.service, b.id}) })

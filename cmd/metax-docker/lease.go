@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os/exec"
 	"path/filepath"
 	"time"
 
@@ -50,13 +51,27 @@ func (w *wrapper) keep(node gpu.Node, socket string, flags dockerargs.Flags, exp
 			}
 			return all
 		},
-		Warn: func(line string) { w.warn("%s", line) }, Note: func(line string) { w.say("%s", line) },
+		Podman: w.podman,
+		Warn:   func(line string) { w.warn("%s", line) }, Note: func(line string) { w.say("%s", line) },
 		Looked: func(looks []lease.Look) { w.unseen(looks, explain) },
 	})
 	if err != nil {
 		return fmt.Errorf("open the leases: %w", err)
 	}
 	return nil
+}
+
+// podman runs podman, or the client that is one; the error is usage.ErrAbsent where there is none.
+func (w *wrapper) podman(ctx context.Context, args ...string) ([]byte, error) {
+	path, err := w.client, w.clientErr
+	if w.engine() != "podman" {
+		path, err = exec.LookPath("podman")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", usage.ErrAbsent, err)
+	}
+	text, err := w.output(ctx, path, args...)
+	return []byte(text), err
 }
 
 // maker returns where the engine of the client listens, and the containerd to look at.
@@ -146,7 +161,7 @@ func blind(l lease.Look) string {
 }
 
 // labels are the options for the labels. An engine that keeps labels to itself gets
-// that of the lease also as an annotation, which the bundle keeps.
+// those of the lease and the slices also as annotations, which the bundle keeps.
 func (w *wrapper) labels(all map[string]string) []string {
 	var labels, annotations []string
 	for _, key := range assign.OwnLabels {
@@ -155,7 +170,7 @@ func (w *wrapper) labels(all map[string]string) []string {
 			continue
 		}
 		labels = append(labels, "--label="+key+"="+value)
-		if w.engine() == "podman" && key != usage.GPUsLabel {
+		if w.engine() == "podman" && (key == usage.LeaseLabel || key == usage.SlicesLabel) {
 			annotations = append(annotations, "--annotation="+key+"="+value)
 		}
 	}

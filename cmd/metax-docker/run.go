@@ -178,7 +178,32 @@ func (w *wrapper) finish(cmd dockerargs.Command, given options) (int, error) {
 	if w.log.On() {
 		w.log.Info("become the client", "client", w.client, "outline", outline(cmd, given), "words-behind-image", len(cmd.Rest))
 	}
+	if cmd.Verb == usage.VerbCreate && w.engine() != "docker" && len(w.leases) > 0 {
+		return w.create(args)
+	}
 	return w.become(args)
+}
+
+// create has a client without a daemon make a container. If it fails, nobody else knows that the
+// leases are not needed.
+func (w *wrapper) create(args []string) (int, error) {
+	w.endWarnings()
+	if w.clientErr != nil {
+		return unusable(w.clientErr), w.clientErr
+	}
+	if err := w.keeper.Check(w.leases); err != nil {
+		return exitOurs, err
+	}
+	client := exec.Command(w.client, args...)
+	client.Env, client.Stdin, client.Stdout, client.Stderr = w.Env, os.Stdin, w.Out, w.Err
+	err := w.Run(client)
+	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
+		return max(failed.ExitCode(), 1), nil // by a signal it is -1
+	} else if err != nil {
+		return unusable(err), fmt.Errorf("run %s: %w", w.client, err)
+	}
+	w.leases = nil // the container's
+	return 0, nil
 }
 
 // find returns the path of the client.

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"os/exec"
 	"strings"
 	"syscall"
 
@@ -12,16 +14,24 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
 	"github.com/metax-ctk/container-toolkit/internal/dockerd"
 	"github.com/metax-ctk/container-toolkit/internal/holders/docker"
+	"github.com/metax-ctk/container-toolkit/internal/holders/inspected"
 	"github.com/metax-ctk/container-toolkit/internal/inject"
 	"github.com/metax-ctk/container-toolkit/internal/lease"
+	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
 // start takes back the GPUs of the containers that are about to be started, or
 // fails naming who holds them. What docker would refuse is left to docker.
 func (w *wrapper) start(cmd dockerargs.Command) error {
 	socket, err := w.socket(cmd.Global)
-	if err != nil || socket == "" || len(cmd.Names) == 0 {
-		return nil // containers elsewhere, or of an engine without a daemon
+	if err != nil {
+		return nil // containers elsewhere
+	}
+	if len(cmd.Names) == 0 {
+		if w.engine() != "docker" && len(cmd.Flags) > 0 {
+			w.warn("%s takes leases only for containers that are named", cmd.Verb)
+		}
+		return nil
 	}
 	at := w.selector()
 	if !at.IsHost() {
@@ -37,14 +47,12 @@ func (w *wrapper) start(cmd dockerargs.Command) error {
 	}
 	var named []assign.Named
 	for _, name := range cmd.Names {
-		ctx, cancel := context.WithTimeout(context.Background(), inject.EngineTimeout)
-		c, err := docker.New(assign.Resolve(socket), w.keeper.Devices).Container(ctx, name)
-		cancel()
+		c, err := w.container(cmd, socket, name)
 		if err != nil && !dockersOwn(err) {
 			return fmt.Errorf("%s %s: cannot find out which GPUs it has: %w", cmd.Verb, name, err)
 		}
 		if err == nil {
-			named = append(named, assign.Named{Name: name, Container: c})
+			named = append(named, assign.Named{Name: cmp.Or(c.Name, name), Again: w.again(c), Container: c})
 		}
 	}
 	plan, err := assign.NewStart(node, cmd.Verb, named, cmd.Options.Share)
@@ -56,6 +64,41 @@ func (w *wrapper) start(cmd dockerargs.Command) error {
 		return fmt.Errorf("%s %s: %w. To start anyway: --gpus-share", cmd.Verb, strings.Join(cmd.Names, " "), err)
 	}
 	return err
+}
+
+// container asks the engine for a container. Of a client without a daemon, any error is one that
+// it is about to meet itself.
+func (w *wrapper) container(cmd dockerargs.Command, socket, name string) (usage.Container, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), inject.EngineTimeout)
+	defer cancel()
+	if w.engine() == "docker" {
+		return docker.New(assign.Resolve(socket), w.keeper.Devices).Container(ctx, name)
+	}
+	if w.clientErr != nil {
+		return usage.Container{}, fmt.Errorf("%w: %w", dockerd.ErrNotFound, w.clientErr)
+	}
+	text, err := w.output(ctx, w.client, append(cmd.GlobalWords(), inspected.Args(w.engine(), name)...)...)
+	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) && ctx.Err() == nil {
+		return usage.Container{}, fmt.Errorf("%w: %w", dockerd.ErrNotFound, err)
+	} else if err != nil {
+		return usage.Container{}, err
+	}
+	return inspected.Container(w.engine(), []byte(text), w.keeper.Devices)
+}
+
+// again is the command that makes a container again, with the GPUs that it was made for.
+func (w *wrapper) again(c usage.Container) string {
+	if service := c.Given.Service; service != "" {
+		return "metax-docker compose up --force-recreate " + service
+	}
+	ids := c.Given.GPUs
+	if c.Given.Slices != nil {
+		ids = nil
+	}
+	for _, name := range c.Given.Slices {
+		ids = append(ids, "sgpu:"+name)
+	}
+	return fmt.Sprintf("metax-docker rm %[1]s, then metax-docker create --name=%[1]s --gpus='[%s]' … %s", c.Name, strings.Join(ids, ","), c.Image)
 }
 
 // dockersOwn reports whether docker is about to meet the same error, and says it

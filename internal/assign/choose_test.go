@@ -166,6 +166,9 @@ func TestChooseTogether(t *testing.T) {
 	runs[0].Had, runs[0].Idle, runs[1].Idle = had(node, usage.Running, 1, 4), true, true
 	never, far := services(t, "a 2", "b 7"), services(t, "a 2", "b 4+link")
 	never[0].Had, far[0].Had = runs[0].Had, runs[0].Had
+	moved := services(t, "a 2", "b 4")
+	moved[0].Had = had(node, usage.Exited, 1, 4)
+	moved[0].Had.Given.GPUs = usage.IDs([]gpu.GPU{node.GPUs[1], node.GPUs[5]})
 	changed := services(t, "a 3")
 	changed[0].Had = had(node, usage.Running, 1, 4)
 	for name, tc := range map[string]struct {
@@ -193,6 +196,7 @@ func TestChooseTogether(t *testing.T) {
 		"unknown":              {services(t, "a [9]"), nil, `service "a": "9" is not a GPU; this node has GPUs 0-7`},
 		"stopped, has them":    {stopped, nil, "[1 4] [0 2 5 6]"},
 		"stopped, displaced":   {stopped, []usage.Holder{use(node, "", 4)}, "[5 6] [0 1 2 3]"},
+		"stopped, moved":       {moved, nil, "[4 5] [0 1 2 3]"},
 		"runs, the other not":  {runs, []usage.Holder{use(node, "", 1, 4)}, "[1 4] []"},
 		"runs, too many more":  {never, []usage.Holder{use(node, "", 1, 4)}, "9 GPUs requested by 2 services, but this node has only 8 usable ones; running services keep 2 (metax-ctk device list)"},
 		"runs, in a scope":     {far, nil, `the services cannot all be served: service "b": no 4 free GPUs are joined by MetaXLink (at most 3); without scope link: 0,2,5,6 (NODE)`},

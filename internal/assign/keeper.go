@@ -3,6 +3,7 @@ package assign
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +11,7 @@ import (
 	"os/user"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -18,6 +20,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/holders"
 	"github.com/metax-ctk/container-toolkit/internal/holders/docker"
+	"github.com/metax-ctk/container-toolkit/internal/holders/inspected"
 	"github.com/metax-ctk/container-toolkit/internal/holders/procfs"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/lease"
@@ -52,6 +55,11 @@ type Config struct {
 	// GRPC are the sources for containerd and the kubelet, which are asked by gRPC. It is not
 	// linked here, because it is slow to start.
 	GRPC func(*procfs.Proc, holders.Devices, lease.State) []lease.Source
+	// Podman runs podman and returns what it prints; it is run only if this user has a lease of a
+	// container that was made and not started. Its error is usage.ErrAbsent where there is no podman.
+	Podman func(ctx context.Context, args ...string) ([]byte, error)
+	// Stopped runs it in any case, to list all containers with a lease.
+	Stopped bool
 	// Warn and Note print a line. Looked is called with what the sources came back with.
 	Warn, Note func(string)
 	Looked     func([]lease.Look)
@@ -105,6 +113,12 @@ func New(c Config) (Keeper, error) {
 		Ignore:  strings.FieldsFunc(c.Ignore, func(r rune) bool { return r == ',' || r == ' ' }),
 		Sources: func(s lease.State) []lease.Source {
 			var all []lease.Source
+			unstarted := func(l usage.Lease) bool {
+				return l.Engine == "podman" && l.Unstarted() && l.User != nil && l.User.UID == uint32(os.Getuid())
+			}
+			if c.Podman != nil && (c.Stopped || slices.ContainsFunc(s.Leases, unstarted)) {
+				all = append(all, inspected.Source{Run: c.Podman, UID: uint32(os.Getuid()), Devices: k.Devices})
+			}
 			for _, socket := range k.sockets(s) {
 				all = append(all, docker.New(socket, k.Devices))
 			}

@@ -177,8 +177,8 @@ func (w want) past(node gpu.Node, state lease.State) *past {
 	if w.Had == nil {
 		return nil
 	}
-	id, gpus := w.Had.Labels[usage.LeaseLabel], w.Had.Labels[usage.GPUsLabel]
-	if !usage.ValidID(id) || gpus == "" {
+	id := w.Had.Labels[usage.LeaseLabel]
+	if !usage.ValidID(id) || w.Had.Labels[usage.GPUsLabel] == "" || w.Had.CheckGiven(node) != nil {
 		return nil
 	}
 	l := state.Lease(id)
@@ -188,12 +188,24 @@ func (w want) past(node gpu.Node, state lease.State) *past {
 	}
 	p := &past{
 		gpus: indices(node, w.Had.GPUs), lease: id, started: w.Had.Started, leased: l != nil,
-		labels: map[string]string{usage.LeaseLabel: id, usage.GPUsLabel: gpus},
+		labels: ownLabels(w.Had.Labels),
 	}
 	if len(p.gpus) == 0 || w.Count > 0 && len(p.gpus) != w.Count || w.Count == 0 && !slices.Equal(p.gpus, slices.Sorted(slices.Values(w.gpus))) {
 		return nil
 	}
 	return p
+}
+
+// ownLabels are those of the labels that only this toolkit gives: compose makes a container anew
+// if one of them is added or changes.
+func ownLabels(all map[string]string) map[string]string {
+	own := map[string]string{}
+	for _, key := range OwnLabels {
+		if value, ok := all[key]; ok {
+			own[key] = value
+		}
+	}
+	return own
 }
 
 // lives reports whether the container has its GPUs now.

@@ -1,6 +1,7 @@
 package assign
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -12,12 +13,14 @@ import (
 // line gave it.
 type Named struct {
 	Name string
+	// Again is the command that makes the container again, with the same GPUs.
+	Again string
 	usage.Container
 }
 
 // NewStart plans how containers take back the GPUs and slices that they have; those
-// without any are left out. It fails for two that cannot both have one. Verb is start or
-// restart.
+// without any are left out. It fails for two that cannot both have one, and for a container
+// that was made for other GPUs. Verb is start or restart.
 func NewStart(node gpu.Node, verb string, containers []Named, share bool) (*Plan, error) {
 	p := &Plan{Job: Job{Node: node, Verb: usage.VerbStart}}
 	owners := map[string]string{} // of what was named so far
@@ -26,6 +29,11 @@ func NewStart(node gpu.Node, verb string, containers []Named, share bool) (*Plan
 		// run.
 		if runs := c.State == usage.Running || c.State == usage.Paused; runs && verb == usage.VerbStart || slices.Contains(p.own, c.ID) {
 			continue
+		}
+		if err := c.CheckGiven(node); errors.Is(err, usage.ErrUUIDsUnknown) {
+			return nil, fmt.Errorf("%s %s: %w", verb, c.Name, err)
+		} else if err != nil {
+			return nil, fmt.Errorf("%s %s: %w. To make it again: %s", verb, c.Name, err, c.Again)
 		}
 		w := want{Request: Request{Share: share}, at: len(p.wants), had: &past{lease: c.Lease, container: c.ID, started: c.Started}}
 		var what []string

@@ -16,7 +16,7 @@ import (
 
 // OwnLabels are the labels that tie a container to its lease. Only this toolkit may
 // give them.
-var OwnLabels = []string{usage.LeaseLabel, usage.GPUsLabel, usage.SlicesLabel}
+var OwnLabels = []string{usage.LeaseLabel, usage.GPUsLabel, usage.SlicesLabel, usage.IDsLabel}
 
 // labels are the labels of a container with these GPUs under the lease.
 func labels(lease usage.Lease, gpus []gpu.GPU) map[string]string {
@@ -24,7 +24,9 @@ func labels(lease usage.Lease, gpus []gpu.GPU) map[string]string {
 	for i, g := range gpus {
 		indices[i] = strconv.Itoa(g.Index)
 	}
-	all := map[string]string{usage.LeaseLabel: lease.ID, usage.GPUsLabel: strings.Join(indices, ",")}
+	all := map[string]string{
+		usage.LeaseLabel: lease.ID, usage.GPUsLabel: strings.Join(indices, ","), usage.IDsLabel: strings.Join(usage.IDs(gpus), ","),
+	}
 	if len(lease.Slices) > 0 {
 		all[usage.SlicesLabel] = strings.Join(lease.Slices, ",")
 	}

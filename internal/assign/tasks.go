@@ -33,7 +33,10 @@ func Tasks(usual string, ahead <-chan Listed, ask func(ctx context.Context, addr
 			own := slices.DeleteFunc(slices.Clone(running.tasks), func(t procfs.Task) bool {
 				return t.Namespace == dockers || t.Address != address && Resolve(t.Address) != address
 			})
-			sources = append(sources, tasks{address, own, running.err, ask})
+			unstarted := slices.ContainsFunc(s.Leases, func(l usage.Lease) bool {
+				return l.Engine == "containerd" && l.Endpoint == address && l.Unstarted()
+			})
+			sources = append(sources, tasks{proc, address, own, running.err, unstarted, ask})
 		}
 		return sources
 	}
@@ -61,10 +64,13 @@ func ListAhead() <-chan Listed {
 
 // tasks is one containerd.
 type tasks struct {
+	proc    *procfs.Proc
 	address string
 	running []procfs.Task
 	err     error
-	ask     func(ctx context.Context, address string) (ps.Occupancy, error)
+	// unstarted is true if there are leases of containers that nerdctl made and nobody has started.
+	unstarted bool
+	ask       func(ctx context.Context, address string) (ps.Occupancy, error)
 }
 
 func (t tasks) Name() (engine, endpoint string) { return "containerd", t.address }
@@ -72,11 +78,25 @@ func (t tasks) Name() (engine, endpoint string) { return "containerd", t.address
 // Look returns the running containers. A container that metax-ctk does not mention has none
 // of the node's GPUs.
 func (t tasks) Look(ctx context.Context, q usage.Question) (usage.Sight, error) {
-	if len(t.running) == 0 {
+	if len(t.running) == 0 && !t.unstarted {
 		return usage.Sight{Partial: t.err != nil}, t.err
 	}
 	var told *ps.Occupancy
 	var sight usage.Sight
+	if t.unstarted {
+		answer, err := t.ask(ctx, t.address)
+		if err != nil {
+			return usage.Sight{Partial: true}, fmt.Errorf("ask metax-ctk for containers that were not started: %w", err)
+		}
+		told = &answer
+		for _, c := range told.Containers {
+			if c.State == usage.Created {
+				made := usage.Container{Engine: c.Engine, Namespace: c.Namespace, ID: c.ID, State: c.State}
+				made.Facts = told.Facts(made.Key())
+				sight.Containers = append(sight.Containers, made)
+			}
+		}
+	}
 	for _, task := range t.running {
 		c := usage.Container{Engine: "containerd", Namespace: task.Namespace, ID: task.ID, State: usage.Running}
 		facts, known := q.Seen[c.Key()]
@@ -92,7 +112,9 @@ func (t tasks) Look(ctx context.Context, q usage.Question) (usage.Sight, error) 
 		if !known {
 			facts = told.Facts(c.Key())
 		}
-		c.Facts = facts
+		if c.Facts = facts; len(c.GPUs) > 0 && t.proc.TaskEnded(task) {
+			c.State = usage.Exited
+		}
 		sight.Containers = append(sight.Containers, c)
 	}
 	if t.err != nil {

@@ -48,6 +48,7 @@ type Container struct {
 	Config struct {
 		Image  string
 		Labels map[string]string
+		Env    []string
 	}
 	HostConfig struct {
 		Devices        []Device

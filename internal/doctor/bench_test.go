@@ -246,6 +246,8 @@ func (b *bench) daemon() {
 			}
 		case "/events":
 			return
+		case "/containers/" + boxID + "/json":
+			answer = b.info["container"]
 		default:
 			http.NotFound(w, r)
 			return
@@ -289,4 +291,18 @@ func (b *bench) findings() []Finding {
 	// Where this machine is too busy, a daemon does not come to answer in time, which
 	// a test can neither expect nor forbid.
 	return slices.DeleteFunc(Judge(checks, f), func(f Finding) bool { return strings.Contains(f.What, "no answer within 2s") })
+}
+
+// boxID is a container of docker.
+var boxID = strings.Repeat("a", 64)
+
+// moved lists a container that was made for GPU 1 and has the nodes of GPU 0.
+func (b *bench) moved(state string) {
+	gpus := simulated(b.t, b.name).GPUs
+	labels := map[string]string{usage.LeaseLabel: "aaaaaaaaaaaa", usage.IDsLabel: string(gpus[1].UUID)}
+	b.info["containers"] = []any{map[string]any{"Id": boxID, "Names": []string{"/job"}, "Labels": labels, "State": state}}
+	b.info["container"] = map[string]any{
+		"Id": boxID, "Name": "/job", "State": map[string]any{"Status": state}, "Config": map[string]any{"Image": "image", "Labels": labels},
+		"HostConfig": map[string]any{"Devices": []any{map[string]any{"PathOnHost": b.path(strings.TrimPrefix(gpus[0].Nodes[0], "/"))}}},
+	}
 }

@@ -184,6 +184,14 @@ var brokenHosts = []brokenNode{
 		host: func(b *bench) { b.lease(usage.Lease{ID: "aaaaaaaaaaaa", GPUs: []gpu.BDF{{Bus: 0xff}}}) },
 	},
 	{
+		check: "container-moved", severity: Warning, what: "container job (docker): it was made for GPU 1 (", fix: "# make it again: metax-docker rm job, then metax-docker create --name=job --gpus='[GPU-4906d7e2-9b86-28a4-9139-6a5dcf605b98]' … image",
+		tree: func(b *bench) { b.moved("exited") },
+	},
+	{
+		check: "container-moved", severity: Error, what: "), and its device nodes belong to GPU 0 (" + bdf0 + ") now", fix: "# make it again: metax-docker rm job, then metax-docker create --name=job --gpus='[GPU-4906d7e2-9b86-28a4-9139-6a5dcf605b98]' … image",
+		tree: func(b *bench) { b.moved("running") },
+	},
+	{
 		check: "holders-seen", severity: Warning, what: "docker at DIR/var/run/docker.sock: ", fix: "metax-ctk --root DIR ps",
 		tree: func(b *bench) { b.info["containers"] = "broken" },
 	},

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -226,6 +227,18 @@ var leaseChecks = []Check{
 			}
 		}
 	}},
+	each("container-moved", "containers have the GPUs that they were made for", func(f *Facts) bool { return len(f.Leases.Looks) > 0 && f.Node.Known }, (*Facts).containers, func(f *Facts, c usage.Container, found *findings) {
+		var moved *usage.MovedError
+		if !errors.As(c.CheckGiven(f.Node.Node), &moved) {
+			return
+		}
+		name, id := cmp.Or(c.Name, usage.ShortID(c.ID)), moved.GPU
+		severity, effect := Warning, "plain "+c.Engine+" start gives it GPUs that others may use; metax-docker start refuses"
+		if c.Holds() {
+			severity, effect = Error, "it computes on GPUs that others may use, and its labels and variables name the wrong ones"
+		}
+		found.add(severity, fmt.Sprintf("container %s (%s): %s", name, c.Engine, moved), effect, fmt.Sprintf("# make it again: metax-docker rm %s, then metax-docker create --name=%[1]s --gpus='[%s]' … %s", name, id, c.Image))
+	}),
 	each("holders-seen", "all users of GPUs can be found", func(f *Facts) bool { return len(f.Leases.Looks) > 0 }, func(f *Facts) []ps.Source { return ps.Sources(f.Leases.Looks) }, func(f *Facts, s ps.Source, found *findings) {
 		if s.Engine == "docker" && f.Engines.Docker.Stopped {
 			return // the check docker-answers reports it

@@ -13,6 +13,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/image"
 	"github.com/metax-ctk/container-toolkit/internal/lease"
+	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
 // Facts are what the collectors found. What they could not find is zero, which every
@@ -284,6 +285,14 @@ func (f *Facts) functions() []Function { return f.Kernel.Functions }
 // restrictedNodes are the device nodes that not everybody may open.
 func (f *Facts) restrictedNodes() []DeviceNode {
 	return slices.DeleteFunc(slices.Clone(f.Kernel.Nodes), func(n DeviceNode) bool { return n.Device == nil || n.Device.World() })
+}
+
+// containers are those that engines listed.
+func (f *Facts) containers() (all []usage.Container) {
+	for _, l := range f.Leases.Looks {
+		all = append(all, l.Containers...)
+	}
+	return all
 }
 
 func (f *Facts) hooks() []HookFile { return f.System.Hooks }

@@ -88,6 +88,14 @@ func (r *observed) containerGone(l usage.Lease) (absent, over bool) {
 	return asked > 0, over
 }
 
+// seesUnstarted reports whether the looks show containers like that of an Unstarted lease: those
+// of Podman's other users they do not.
+func (r *observed) seesUnstarted(l usage.Lease) bool {
+	return l.Engine != "podman" || l.User != nil && slices.ContainsFunc(r.looks, func(look Look) bool {
+		return look.Engine == "podman" && slices.Contains(look.Users, l.User.UID)
+	})
+}
+
 // silent reports whether the engine may answer later: not one that this user may not ask.
 func (l Look) silent() bool { return l.mayHide() && !errors.Is(l.Err, fs.ErrPermission) }
 

@@ -104,11 +104,15 @@ func (r *observed) next(l usage.Lease, all map[string]seenContainer) (next *usag
 	}
 	if c, ok := containerOf(l, all); ok {
 		switch {
-		case c.Holds():
-			if l.Bound && l.Container == c.ID && l.Gone == 0 {
+		case c.Holds() && (c.State != usage.Created || l.Unstarted() || !l.ByClient()):
+			started := l.Unstarted() && c.State != usage.Created
+			if l.Bound && l.Container == c.ID && l.Gone == 0 && !started {
 				return nil, ""
 			}
 			l.Bound, l.Container, l.Gone = true, c.ID, 0
+			if started {
+				l.Verb = usage.VerbRun
+			}
 			if l.Engine == "" {
 				l.Engine, l.Endpoint = c.Engine, c.endpoint
 			}
@@ -126,21 +130,15 @@ func (r *observed) next(l usage.Lease, all map[string]seenContainer) (next *usag
 	switch {
 	case over:
 		return nil, "its container has come and gone"
-	case !absent:
+	case !absent, l.Unstarted() && !r.seesUnstarted(l):
 		return nil, ""
-	case l.Container != "":
+	case l.Container != "" && (l.Bound || !l.ByClient()): // a container of podman that does not run is not seen
 		return nil, "its container is gone"
-	case byClient(l) && r.lives[l.Client] == usage.Ended:
+	case l.ByClient() && r.lives[l.Client] == usage.Ended:
 		return nil, "its client ended without a container"
 	}
 	return r.nextPending(l)
 }
-
-// byClient reports whether the client makes and starts the container itself, as podman and
-// nerdctl do, so that no daemon continues when the client has ended. Such a lease needs no
-// Grace; its beginning would have to be recorded in the state file, which a reader cannot
-// do.
-func byClient(l usage.Lease) bool { return l.Engine == "podman" || l.Engine == "containerd" }
 
 // nextPending is next for a lease whose container does not run yet.
 func (r *observed) nextPending(l usage.Lease) (next *usage.Lease, why string) {

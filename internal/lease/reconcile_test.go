@@ -75,7 +75,19 @@ func containerdSees(list ...usage.Container) Look {
 	return Look{Engine: "containerd", Endpoint: "/run/containerd.sock", Sight: usage.Sight{Containers: list}}
 }
 
-func nerdctl(l *usage.Lease)          { l.Engine, l.Endpoint = "containerd", "/run/containerd.sock" }
+func nerdctl(l *usage.Lease)      { l.Engine, l.Endpoint = "containerd", "/run/containerd.sock" }
+func byPodman(l *usage.Lease)     { l.Engine, l.Endpoint, l.User = "podman", "", &usage.User{UID: 1000} }
+func creating(l *usage.Lease)     { l.Verb = usage.VerbCreate }
+func inPodman(c *usage.Container) { c.Engine = "podman" }
+func podmanSees(list ...usage.Container) Look {
+	return Look{Engine: "podman", Sight: usage.Sight{Containers: list}}
+}
+
+// podmanLists is what the podman of a user tells of all containers.
+func podmanLists(uid uint32, list ...usage.Container) Look {
+	return Look{Engine: "podman", Sight: usage.Sight{Containers: list, Users: []uint32{uid}}}
+}
+
 func inContainerd(c *usage.Container) { c.Engine, c.Namespace = "containerd", "default" }
 func stateOf(leases ...usage.Lease) State {
 	s := NewState("boot")
@@ -161,6 +173,25 @@ func TestReconcile(t *testing.T) {
 		"nerdctl: dead, and no task":                    {lease: lease(nerdctl), life: usage.Ended, looks: []Look{containerdSees(labeled(usage.Exited, inContainerd))}, why: "its container is exited"},
 		"nerdctl: it runs":                              {lease: lease(nerdctl), life: usage.Ended, looks: []Look{containerdSees(labeled(usage.Running, inContainerd))}, want: new(lease(nerdctl, bound))},
 		"nerdctl: it has run":                           {lease: lease(nerdctl, bound), life: usage.Alive, looks: []Look{containerdSees(labeled(usage.Exited, inContainerd))}, why: "its container is exited"},
+		"nerdctl: made":                                 {lease: lease(nerdctl, creating), life: usage.Ended, looks: []Look{containerdSees(labeled(usage.Created, inContainerd))}, want: new(lease(nerdctl, creating, bound))},
+		"nerdctl: made and not started":                 {lease: lease(nerdctl, creating, bound), life: usage.Ended, looks: []Look{containerdSees(labeled(usage.Created, inContainerd))}},
+		"nerdctl: made, then started":                   {lease: lease(nerdctl, creating, bound), life: usage.Ended, looks: []Look{containerdSees(labeled(usage.Running, inContainerd))}, want: new(lease(nerdctl, bound))},
+		"nerdctl: made and removed":                     {lease: lease(nerdctl, creating, bound), life: usage.Ended, looks: []Look{containerdSees()}, why: "its container is gone"},
+		"nerdctl: run, alive, and no task yet":          {lease: lease(nerdctl), life: usage.Alive, looks: []Look{containerdSees(labeled(usage.Created, inContainerd))}},
+		"nerdctl: run, and it never got a task":         {lease: lease(nerdctl), life: usage.Ended, looks: []Look{containerdSees(labeled(usage.Created, inContainerd))}, why: "its container is created"},
+		"podman: made, and nobody of its user looks":    {lease: lease(byPodman, creating), life: usage.Ended, looks: []Look{podmanSees()}},
+		"podman: made, as another user sees it":         {lease: lease(byPodman, creating, bound), life: usage.Ended, looks: []Look{podmanSees(), podmanLists(1001)}},
+		"podman: made, as its user sees it":             {lease: lease(byPodman, creating), life: usage.Ended, looks: []Look{podmanLists(1000, labeled(usage.Created, inPodman)), podmanSees()}, want: new(lease(byPodman, creating, bound))},
+		"podman: not made":                              {lease: lease(byPodman, creating), life: usage.Ended, looks: []Look{podmanLists(1000), podmanSees()}, why: "its client ended without a container"},
+		"podman: still being made":                      {lease: lease(byPodman, creating), life: usage.Alive, looks: []Look{podmanLists(1000), podmanSees()}},
+		"podman: made and removed":                      {lease: lease(byPodman, creating, bound), life: usage.Ended, looks: []Look{podmanLists(1000), podmanSees()}, why: "its container is gone"},
+		"podman: made, and podman fails":                {lease: lease(byPodman, creating, bound), life: usage.Ended, looks: []Look{{Engine: "podman", Err: errRefused, Sight: usage.Sight{Partial: true}}, podmanSees()}},
+		"podman: made, and podman is not there":         {lease: lease(byPodman, creating, bound), life: usage.Ended, looks: []Look{noPodman, podmanSees()}},
+		"podman: made, then started":                    {lease: lease(byPodman, creating, bound), life: usage.Ended, looks: []Look{podmanSees(labeled(usage.Running, inPodman))}, want: new(lease(byPodman, bound))},
+		"podman: start, alive, and not yet seen":        {lease: lease(byPodman, starting), life: usage.Alive, looks: []Look{podmanSees()}},
+		"podman: start, dead, and not seen":             {lease: lease(byPodman, starting), life: usage.Ended, looks: []Look{podmanSees()}, why: "its client ended without a container"},
+		"podman: start, it runs":                        {lease: lease(byPodman, starting), life: usage.Ended, looks: []Look{podmanSees(labeled(usage.Running, inPodman))}, want: new(lease(byPodman, starting, bound))},
+		"podman: start, it has run":                     {lease: lease(byPodman, starting, bound), life: usage.Ended, looks: []Look{podmanSees()}, why: "its container is gone"},
 		"rebuilt: every engine has to say so":           {lease: lease(rebuilt, goneAt(1)), life: usage.Ended, looks: []Look{dockerSees(), {Engine: "containerd", Err: errLate}}},
 		"rebuilt: but not an absent one, nor processes": {lease: lease(rebuilt, goneAt(1)), life: usage.Ended, looks: []Look{dockerSees(), noPodman, someProcs}, why: "its client ended without a container"},
 		"rebuilt: processes alone are no engine":        {lease: lease(rebuilt, goneAt(1)), life: usage.Ended, looks: []Look{someProcs}},

@@ -13,7 +13,12 @@ const (
 	GPUsLabel  = "metax-tech.com/gpus"  // the indices of the GPUs, for people: "0,1"
 	// SlicesLabel has the names of the container's slices of GPUs, with commas.
 	SlicesLabel = "metax-tech.com/sgpus"
+	// IDsLabel has the UUIDs of the GPUs, or the PCI address of one whose UUID is not known.
+	IDsLabel = "metax-tech.com/ids"
 )
+
+// ComposeService is the label by which compose knows the service of a container.
+const ComposeService = "com.docker.compose.service"
 
 // Kubernetes is the Engine of containers that the kubelet lists, and of the leases of pods. The ID
 // and the name of such a container are "namespace/pod/container".
@@ -65,6 +70,8 @@ type Container struct {
 	// Started is when the container last started, in the engine's format; it is only
 	// compared with itself.
 	Started string
+	// Given is what metax-docker recorded when it made the container, if the source shows it.
+	Given Given
 	// Init is the pid of the container's first process, 0 if it has none or it is not known.
 	Init int
 }

@@ -70,6 +70,16 @@ type Lease struct {
 	Gone time.Duration `json:"gone,omitempty"`
 }
 
+// Unstarted reports whether the lease is of a container that podman or nerdctl has made and
+// nobody has started: it has no process.
+func (l Lease) Unstarted() bool { return l.ByClient() && l.Verb == VerbCreate }
+
+// ByClient reports whether the client makes and starts the container itself, as podman and
+// nerdctl do, so that no daemon continues when the client has ended. Such a lease needs no
+// grace; its beginning would have to be recorded in the state file, which a reader cannot
+// do.
+func (l Lease) ByClient() bool { return l.Engine == "podman" || l.Engine == "containerd" }
+
 // LeaseID returns the ID of the nth lease of a client on the node below root: always the
 // same, and unique while the host is up.
 func LeaseID(boot, root string, c Client, n int) string {

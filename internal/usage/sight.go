@@ -38,6 +38,8 @@ type Sight struct {
 	// Over are the IDs of leases of Question.Ended whose container existed and was
 	// destroyed, as the engine knows.
 	Over []string
+	// Users are those of Podman whose containers are in Containers also if they do not run.
+	Users []uint32
 	// Partial is true where the source may have missed something.
 	Partial bool
 }

@@ -84,15 +84,15 @@ func newHost(t *testing.T, suite string, layout sandbox.Layout, options ...strin
 	h.write(t, "/etc/hosts", "127.0.0.1 localhost\n")
 	h.write(t, "/etc/resolv.conf", "")
 	h.fitRuntimes(t)
-	h.simulate(t, options)
+	h.simulate(t, "c500-8", options)
 	return h
 }
 
-// simulate makes the node and its CDI spec. Its device nodes are root's and group video's
+// simulate makes the node, by a name or a file of it, and its CDI spec. Its device nodes are root's and group video's
 // alone, as a distribution's udev rules make them.
-func (h *host) simulate(t *testing.T, options []string) {
+func (h *host) simulate(t *testing.T, name string, options []string) {
 	t.Helper()
-	h.must(t, nil, "metax-ctk", "sim", "create", "c500-8", nodeDir)
+	h.must(t, nil, "metax-ctk", "sim", "create", name, nodeDir)
 	dev := h.Path(nodeDir + "/dev")
 	err := filepath.WalkDir(dev, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.Type()&fs.ModeDevice == 0 {

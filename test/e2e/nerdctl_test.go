@@ -29,6 +29,9 @@ func TestNerdctl(t *testing.T) {
 			}
 			o := onlookers{desk{host: h, client: "nerdctl", root: nodeDir}}
 			t.Run("metax-docker", func(t *testing.T) { w.viaNerdctl(t, o.sweep) })
+			t.Run("unstarted", func(t *testing.T) {
+				desk{host: h, client: "nerdctl", root: nodeDir, options: w.options}.unstarted(t)
+			})
 			t.Run("nerdctl", w.nerdctl)
 			t.Run("metax-runtime", h.nerdctlRuntime)
 			t.Run("holders", func(t *testing.T) {

@@ -1,7 +1,9 @@
 package e2e
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/metax-ctk/container-toolkit/test/sandbox"
@@ -50,12 +52,61 @@ func TestLeasePodman(t *testing.T) {
 				o := d.ps(t)
 				return len(o.held()) == 4, o.String()
 			})
-			d.must(t, nil, "podman", "start", "first") // it still has the devices
+			d.must(t, d.env(), "metax-docker", "start", "first")
 			d.holds(t, all...)
 			d.must(t, d.env(), append([]string{"metax-docker"}, d.runArgs([]string{"--gpus=1", "--rm"}, "exit", "0")...)...)
 			d.sweep(t) // nobody has seen that container
 			d.holds(t, all...)
 			d.clear(t)
+			d.unstarted(t)
 		})
 	}
+}
+
+// unstarted makes containers and starts them later, with an engine without a daemon.
+func (d desk) unstarted(t *testing.T) {
+	create := func(gpus, name string) result {
+		args := d.runArgs([]string{"--gpus=" + gpus, "--name=" + name})
+		args[0] = "create"
+		return d.metax(t, args...)
+	}
+	made := func(gpus, name string) {
+		t.Helper()
+		if r := create(gpus, name); r.code != 0 {
+			t.Fatal(r)
+		}
+	}
+	made("4", "one")
+	made("4", "two")
+	first, second := d.given(t, "one"), d.given(t, "two")
+	if slices.ContainsFunc(first, func(g int) bool { return slices.Contains(second, g) }) {
+		t.Errorf("two containers that were made have the GPUs %v and %v", first, second)
+	}
+	d.holds(t, 0, 1, 2, 3, 4, 5, 6, 7)
+	d.sweep(t)
+	d.refused(t, []string{"--gpus=1"}, "cannot get 1 GPU: all 8 are in use (metax-ctk ps)")
+	d.must(t, d.env(), "metax-docker", "start", "one")
+	d.holds(t, 0, 1, 2, 3, 4, 5, 6, 7)
+	d.must(t, nil, d.client, "rm", "two")
+	d.holds(t, first...)
+	made("2", "two")
+	d.must(t, nil, d.client, "stop", "one")
+	d.must(t, d.env(), "metax-docker", "start", "two")
+	d.must(t, nil, d.client, "stop", "two")
+	d.sweep(t)
+	d.holds(t)
+	// One that ran has its GPUs back, or does not start.
+	d.detach(t, "--gpus=["+strings.Trim(strings.Join(strings.Fields(fmt.Sprint(first)), ","), "[]")+"]", "--name=three")
+	d.failed(t, d.metax(t, "start", "one"), "is in use by container")
+	d.must(t, nil, d.client, "rm", "--force", "three")
+	d.must(t, d.env(), "metax-docker", "restart", "one")
+	d.holds(t, first...)
+	// What could not be made has none.
+	if r := create("2", "one"); r.code == 0 || r.code == 125 && strings.Contains(r.stderr, "metax-docker:") {
+		t.Errorf("a second container with the name one: %v", r)
+	}
+	d.holds(t, first...)
+	d.must(t, nil, d.client, "rm", "--force", "one", "two")
+	d.sweep(t)
+	d.holds(t)
 }

@@ -50,10 +50,16 @@ func (n namespace) look(ctx context.Context, q usage.Question) ([]usage.Containe
 			continue
 		}
 		at := &found[len(found)-1] // does not move: found has the capacity
+		if len(c.GPUs) > 0 {       // else an image has the labels
+			at.Given = usage.GivenBy(record.Labels, nil)
+		}
 		wg.Go(func() {
 			var process *task.Process
 			process, errs[i] = n.task(ctx, record.ID)
 			at.State, at.Init = stateOf(process)
+			if process == nil && errs[i] == nil && record.Labels[nerdctlLabel] != "" && usage.ValidID(at.Lease) {
+				at.State = usage.Created // nerdctl leaves a stopped container its task
+			}
 			at.Keeps = willRestart(record.Labels, process.GetExitStatus())
 		})
 	}

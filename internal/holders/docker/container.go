@@ -76,9 +76,13 @@ func newEntry(listed dockerd.Summary, seen map[string]usage.Facts) entry {
 		facts = usage.Facts{Created: created}
 	}
 	facts.Name = listed.Name() // the one fact that can change
-	return entry{known: known, Container: usage.Container{
+	e := entry{known: known, Container: usage.Container{
 		Engine: engine, ID: listed.ID, Facts: facts, State: parseState(listed.State),
 	}}
+	if len(facts.GPUs) > 0 {
+		e.Given = usage.GivenBy(listed.Labels, nil)
+	}
+	return e
 }
 
 // inspectAll inspects the containers in their order, some at a time.
@@ -102,15 +106,15 @@ func (s Source) inspect(ctx context.Context, e *entry) {
 		e.err = err
 		return
 	}
-	c := fromInspection(inspected, s.devices)
+	c := FromInspection(inspected, s.devices)
 	if e.known {
 		c.Facts = e.Facts
 	}
 	e.Container = c
 }
 
-// fromInspection returns the container as docker's inspection has it.
-func fromInspection(c dockerd.Container, devices holders.Devices) usage.Container {
+// FromInspection returns the container as docker's inspection has it.
+func FromInspection(c dockerd.Container, devices holders.Devices) usage.Container {
 	policy := c.HostConfig.RestartPolicy.Name
 	// A time that cannot be parsed only costs another inspection next time.
 	created, _ := time.Parse(time.RFC3339Nano, c.Created)
@@ -118,8 +122,12 @@ func fromInspection(c dockerd.Container, devices holders.Devices) usage.Containe
 		c.HostConfig.Annotations, c.Mounts = nil, nil // nothing serves these requests
 	}
 	held := gpusOf(c, devices)
+	var given usage.Given
+	if len(c.HostConfig.Devices)+len(c.HostConfig.DeviceRequests) > 0 { // else an image has the labels
+		given = usage.GivenBy(c.Config.Labels, c.Config.Env)
+	}
 	return usage.Container{
-		Engine: engine, ID: c.ID,
+		Engine: engine, ID: c.ID, Given: given,
 		Facts: usage.Facts{
 			Name: strings.TrimPrefix(c.Name, "/"), Image: c.Config.Image, Lease: c.Config.Labels[usage.LeaseLabel],
 			GPUs: held, Slices: slicesOf(c, held, devices), Privileged: c.HostConfig.Privileged, Created: created.UTC().Truncate(time.Second),

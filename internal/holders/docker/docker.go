@@ -62,7 +62,7 @@ func (s Source) Container(ctx context.Context, idOrName string) (usage.Container
 	if err != nil {
 		return usage.Container{}, s.explain(err)
 	}
-	return fromInspection(c, s.devices), nil
+	return FromInspection(c, s.devices), nil
 }
 
 // explain adds to a permission error which group has access.

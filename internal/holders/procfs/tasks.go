@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/usage"
@@ -50,6 +51,26 @@ func (p *Proc) Tasks() ([]Task, error) {
 		failed = fmt.Errorf("look for containers of containerd: %w", failed)
 	}
 	return slices.Compact(tasks), failed
+}
+
+// TaskEnded reports whether the first process of a task is known to have ended: nerdctl keeps the
+// task of a container that was stopped. Only the usual containerds are known to number processes
+// as /proc does.
+func (p *Proc) TaskEnded(t Task) bool {
+	host := filepath.Dir(p.dir)
+	for _, usual := range usage.Containerds {
+		if t.Address != filepath.Join(host, usual.Socket) {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(host, usual.State, taskDirs[0], t.Namespace, t.ID, "init.pid"))
+		pid, notNumber := strconv.Atoi(strings.TrimSpace(string(text)))
+		if err != nil || notNumber != nil || pid <= 0 {
+			return false
+		}
+		_, err = os.Stat(filepath.Join(p.dir, strconv.Itoa(pid)))
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	return false
 }
 
 // listTasks returns the tasks below a state directory, none if it does not exist.

@@ -62,6 +62,25 @@ func TestTasks(t *testing.T) {
 	}
 }
 
+// TestTaskEnded looks at the first process of tasks, where it can be known.
+func TestTaskEnded(t *testing.T) {
+	dir := tree(t, fake{pid: 22, command: "train"})
+	host := filepath.Dir(dir)
+	state := filepath.Join(host, "run/containerd", v2, "default")
+	for id, text := range map[string]string{"lives": "22", "ended": "23", "odd": "x", "none": "0"} {
+		write(t, filepath.Join(state, id, "init.pid"), text)
+	}
+	usual := filepath.Join(host, "run/containerd/containerd.sock")
+	for task, want := range map[procfs.Task]bool{
+		{usual, "default", "lives"}: false, {usual, "default", "ended"}: true, {usual, "default", "odd"}: false, {usual, "default", "none"}: false,
+		{usual, "default", "gone"}: false, {usual, "other", "ended"}: false, {"/own/containerd.sock", "default", "ended"}: false,
+	} {
+		if got := procfs.New(dir, -1).TaskEnded(task); got != want {
+			t.Errorf("%v: %t", task, got)
+		}
+	}
+}
+
 func TestNoTasks(t *testing.T) {
 	if got, err := procfs.New(tree(t), -1).Tasks(); err != nil || len(got) != 0 {
 		t.Errorf("%v, %v; want none", got, err)
