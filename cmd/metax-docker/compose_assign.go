@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/compose"
+	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
 	"github.com/metax-ctk/container-toolkit/internal/edits"
 	"github.com/metax-ctk/container-toolkit/internal/holders/docker"
 	"github.com/metax-ctk/container-toolkit/internal/inject"
@@ -61,24 +63,51 @@ func (w *wrapper) assign(p *project) (map[string]compose.Injection, error) {
 	if err != nil {
 		return nil, err
 	}
-	gpus, _ := plan.Candidates() // services get no slices
-	way, err := w.way(edits.Container(node, gpus, nil).Below(root), daemon())
+	gpus, parts := plan.Candidates()
+	way, err := w.way(edits.Container(node, gpus, parts).Below(root), daemon())
 	if err != nil {
 		return nil, err
 	}
 	result, err := w.assignGPUs(plan, p.cmd.DryRun(), p.cmd.Options.Wait)
 	if err != nil {
-		return nil, err
+		byDevice := slices.ContainsFunc(p.asking(), func(service string) bool { return p.requests[service].ByDevice })
+		return nil, orShare(err, byDevice)
 	}
 	defer w.report(result, p.cmd.Options.Explain)
 	out := map[string]compose.Injection{}
 	for i, service := range p.asking() {
-		if gpus := result.Given[i].GPUs; gpus != nil {
-			e := edits.Join(way(edits.Container(node, gpus, nil).Below(root)), software[service])
-			out[service] = compose.Injection{Edits: e, Labels: result.Given[i].Labels}
+		got := result.Given[i]
+		if got.GPUs == nil {
+			continue
 		}
+		whole := got.GPUs
+		if got.Slices != nil {
+			whole = nil
+		}
+		if more := inject.Beyond(p.deviceFlags(service), node, got.GPUs, root, followLinks); more != "" {
+			w.warn("service %q: %s", service, more)
+		}
+		e := edits.Join(way(edits.Container(node, whole, got.Slices).Below(root)), software[service])
+		out[service] = compose.Injection{Edits: e, Labels: got.Labels}
 	}
 	return out, nil
+}
+
+// deviceFlags are the flags of run for what a service says of the host's devices.
+func (p *project) deviceFlags(service string) (flags dockerargs.Flags) {
+	c := p.Container(service)
+	add := func(name string, values ...string) {
+		for _, value := range values {
+			flags = append(flags, dockerargs.Flag{Name: name, Value: value})
+		}
+	}
+	add("privileged", strconv.FormatBool(c.Privileged))
+	add("device", c.Devices...)
+	add("device-cgroup-rule", c.Rules...)
+	for _, dir := range c.Binds {
+		add("volume", dir+":"+dir)
+	}
+	return flags
 }
 
 // wanted are the requests of the services that ask for GPUs, in their order.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +19,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/dockerd"
 	"github.com/metax-ctk/container-toolkit/internal/edits"
 	"github.com/metax-ctk/container-toolkit/internal/inject"
+	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/node"
 	"github.com/metax-ctk/container-toolkit/internal/request"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
@@ -90,13 +92,13 @@ func (w *wrapper) plan(cmd dockerargs.Command) (options, error) {
 	}
 	result, err := w.assignGPUs(plan, o.DryRun, o.Wait)
 	if err != nil {
-		return options{}, err
+		return options{}, orShare(err, o.ByDevice)
 	}
 	defer w.report(result, o.Explain) // after what concerns this command
-	if cmd.Flags.True("privileged") && !wanted.All {
-		w.warn("--privileged shows the container every GPU of the host, not only what was chosen")
-	}
 	got := result.Given[0]
+	if more := inject.Beyond(cmd.Flags, node, got.GPUs, root, followLinks); more != "" && !wanted.All {
+		w.warn("%s", more)
+	}
 	whole := got.GPUs
 	if got.Slices != nil {
 		whole = nil
@@ -114,6 +116,23 @@ func (w *wrapper) plan(cmd dockerargs.Command) (options, error) {
 	return all, nil
 }
 
+// orShare adds what gives GPUs that are in use, to a refusal of GPUs that are requested by the
+// names of CDI: docker itself would give them.
+func orShare(err error, byDevice bool) error {
+	if byDevice && errors.Is(err, lease.ErrBusy) {
+		return fmt.Errorf("%w. To share: --gpus-share", err)
+	}
+	return err
+}
+
+// followLinks returns where the links of a path lead to; the path, if it does not exist.
+func followLinks(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
+}
+
 // selector chooses the node.
 func (w *wrapper) selector() node.Selector {
 	return node.Selector{Node: w.settings.Node.Text, Root: w.settings.Root.Text}
@@ -124,6 +143,9 @@ func (w *wrapper) request(cmd dockerargs.Command) (r assign.Request, err error) 
 	if cmd.TakesGPU {
 		if r.Request, err = request.Parse(cmd.Options.GPUs); err != nil {
 			return r, fmt.Errorf("--gpus: %w", err)
+		}
+		if cmd.Options.ByDevice && cmd.Options.Inject == "" && w.engine() != "docker" {
+			cmd.Options.Inject = dockerargs.InjectCDI // as the line says; no daemon can be asked
 		}
 	}
 	if err := w.applyOptions(cmd.Options); err != nil {

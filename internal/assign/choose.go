@@ -23,6 +23,9 @@ func (e *displacedError) Error() string { return "the GPUs of a stopped containe
 func (p *Plan) choose(holders []usage.Holder, reserved []gpu.BDF) error {
 	p.notes, p.explanation, p.holders = nil, "", holders
 	taken := map[int]string{} // GPU → service of the project
+	if err := p.slicesOnce(); err != nil {
+		return err
+	}
 	for _, w := range p.kept {
 		w.enter(taken)
 	}
@@ -53,6 +56,20 @@ func (p *Plan) choose(holders []usage.Holder, reserved []gpu.BDF) error {
 		return err
 	}
 	return p.check()
+}
+
+// slicesOnce fails for services that request the same slice.
+func (p *Plan) slicesOnce() error {
+	by := map[string]want{}
+	for _, w := range slices.Concat(p.kept, p.wants) {
+		for _, s := range w.slices {
+			if other, ok := by[s.name]; ok && !w.Share && !other.Share && w.Service != "" {
+				return fmt.Errorf("services %q and %q both request slice %s. To give it to both: --gpus-share", other.Service, w.Service, s.name)
+			}
+			by[s.name] = w
+		}
+	}
+	return nil
 }
 
 // enter notes who has the GPUs of the want.

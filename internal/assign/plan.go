@@ -66,7 +66,9 @@ func NewPlan(j Job) (*Plan, error) {
 			return nil, err
 		}
 		if w.had = w.past(p.Node, p.State); w.had != nil && r.Had.lives() {
-			w.chosen, w.whole, w.had.container = w.had.gpus, w.had.gpus, r.Had.ID
+			if w.chosen, w.had.container = w.had.gpus, r.Had.ID; w.slices == nil {
+				w.whole = w.had.gpus
+			}
 			p.kept = append(p.kept, w)
 			continue
 		}
@@ -197,7 +199,7 @@ func (p *Plan) Candidates() (gpus []gpu.GPU, parts []gpu.Slice) {
 		if w.Count > 0 {
 			all = append(all, p.Node.Healthy()...)
 		}
-		if w.had != nil {
+		if w.had != nil && w.slices == nil {
 			all = append(all, w.had.gpus...)
 		}
 		for _, s := range w.slices {
@@ -252,12 +254,14 @@ func (p *Plan) result(leases []usage.Lease) Result {
 		for _, i := range w.chosen {
 			given.GPUs = append(given.GPUs, p.Node.GPUs[i])
 		}
+		if p.Verb != usage.VerbStart { // which gives nothing new
+			for _, s := range w.slices {
+				given.Slices = append(given.Slices, sliceOf(p.Node, s))
+			}
+		}
 		if w.had != nil {
 			given.Labels = w.had.labels
 			continue
-		}
-		for _, s := range w.slices {
-			given.Slices = append(given.Slices, sliceOf(p.Node, s))
 		}
 		if w.lease.ID != "" {
 			given.Labels = labels(w.lease, given.GPUs)

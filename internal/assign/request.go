@@ -190,6 +190,14 @@ func (w want) past(node gpu.Node, state lease.State) *past {
 		gpus: indices(node, w.Had.GPUs), lease: id, started: w.Had.Started, leased: l != nil,
 		labels: ownLabels(w.Had.Labels),
 	}
+	var parts []string
+	for _, s := range w.slices {
+		parts = append(parts, s.name)
+	}
+	slices.Sort(parts)
+	if !slices.Equal(parts, w.Had.Slices) {
+		return nil
+	}
 	if len(p.gpus) == 0 || w.Count > 0 && len(p.gpus) != w.Count || w.Count == 0 && !slices.Equal(p.gpus, slices.Sorted(slices.Values(w.gpus))) {
 		return nil
 	}

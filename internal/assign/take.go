@@ -165,7 +165,10 @@ func (k Keeper) claim(p *Plan) (lease.Claim, error) {
 			continue
 		}
 		lease := k.draft(client, 0, p.Verb)
-		lease.ID, lease.Container, lease.Bound = w.had.lease, w.had.container, true
+		lease.ID, lease.Container, lease.Bound, lease.Shared = w.had.lease, w.had.container, true, w.slices != nil
+		for _, s := range w.slices {
+			lease.Slices = append(lease.Slices, s.name)
+		}
 		claim.Leases = append(claim.Leases, lease)
 		renewed = append(renewed, bdfs(p.Node, w.chosen))
 	}

@@ -18,6 +18,10 @@ type Container struct {
 	Pull string
 	// Mounts are the places in the container where something is mounted.
 	Mounts []string
+	// Privileged, Devices, Rules and Binds are what may open devices of the host or show them:
+	// paths of devices, rules of the device cgroup, and directories that are mounted.
+	Privileged            bool
+	Devices, Rules, Binds []string
 	// Env are variables, "NAME=value", or "NAME" for one of the image that is removed;
 	// ascending.
 	Env []string
@@ -40,7 +44,21 @@ func (p *Project) Container(name string) Container {
 	if service["build"] != nil || c.Pull == "build" {
 		c.Pull = PullNever
 	}
+	c.Privileged, _ = service["privileged"].(bool)
+	for _, value := range list(service, "devices") {
+		path, ok := value.(string)
+		if !ok {
+			path, _ = toObject(value)["source"].(string)
+		}
+		c.Devices = append(c.Devices, unescape(path))
+	}
+	for _, value := range list(service, "device_cgroup_rules") {
+		c.Rules = append(c.Rules, fmt.Sprint(value))
+	}
 	for _, value := range list(service, "volumes") {
+		if source, ok := toObject(value)["source"].(string); ok && toObject(value)["type"] == "bind" {
+			c.Binds = append(c.Binds, unescape(source))
+		}
 		if target, ok := toObject(value)["target"].(string); ok {
 			c.Mounts = append(c.Mounts, unescape(target))
 		}

@@ -13,13 +13,15 @@ func TestContainer(t *testing.T) {
 		"a": {
 			"image": "i", "platform": "linux/arm64", "pull_policy": "always",
 			"volumes": [{"type": "bind", "source": "/x", "target": "/opt/maca"}, {"type": "volume", "target": "/a$$b"}],
-			"tmpfs": ["/run:size=1m", "/tmp"],
+			"tmpfs": ["/run:size=1m", "/tmp"], "privileged": true, "device_cgroup_rules": ["c 226:* rwm"],
+			"devices": ["/dev/a:/dev/b:rwm", {"source": "/dev/c", "target": "/dev/c"}],
 			"environment": {"PATH": "/mine:$$HOME", "GONE": null, "A": "1=2"}
 		},
 		"b": {"build": {}, "pull_policy": "always"}, "c": {"image": "i", "pull_policy": "build"}`)
 	for service, want := range map[string]Container{
 		"a": {
 			Image: "i", Platform: "linux/arm64", Pull: "always", Mounts: []string{"/opt/maca", "/a$b", "/run", "/tmp"},
+			Privileged: true, Devices: []string{"/dev/a:/dev/b:rwm", "/dev/c"}, Rules: []string{"c 226:* rwm"}, Binds: []string{"/x"},
 			Env: []string{"A=1=2", "GONE", "PATH=/mine:$HOME"},
 		},
 		"b": {Image: "p-b", Pull: PullNever},

@@ -120,6 +120,13 @@ func removeRequests(service object) error {
 			delete(place.in, place.key)
 		}
 	}
+	switch ids, others := cdiDevices(service); {
+	case ids == nil:
+	case others == nil:
+		delete(service, "devices")
+	default:
+		service["devices"] = others
+	}
 	return nil
 }
 

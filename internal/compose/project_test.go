@@ -3,6 +3,7 @@ package compose
 import (
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -146,7 +147,7 @@ func TestRequestForms(t *testing.T) {
 		{`[{}]`, "at least 1"}, // compose leaves a count of 0 out
 		{`[{"count": -2}]`, "at least 1"},
 		{`[{"count": 1, "options": {"share": "maybe"}}]`, "true or false"},
-		{`[{"device_ids": ["sgpu:1"]}]`, "devices: [metax-tech.com/sgpu=1]"},
+		{`[{"device_ids": ["sgpu:1"]}]`, "[sgpu:1]"},
 	}
 	for _, tt := range tests {
 		requests, err := services(t, `"a": {"gpus": `+tt.gpus+`}`).Requests()
@@ -159,6 +160,38 @@ func TestRequestForms(t *testing.T) {
 		}
 		if got != tt.want && (err == nil || !strings.Contains(got, tt.want) || !strings.Contains(got, `service "a"`)) {
 			t.Errorf("gpus: %s: %s, want %s", tt.gpus, got, tt.want)
+		}
+	}
+}
+
+// TestDevices reads requests under devices, in both forms that compose prints.
+func TestDevices(t *testing.T) {
+	const gpu, slice, fuse = `"metax-tech.com/gpu=0:metax-tech.com/gpu=0:rwm"`, `{"source": "metax-tech.com/sgpu=1", "target": "metax-tech.com/sgpu=1"}`, `{"source": "/dev/fuse", "target": "/dev/fuse"}`
+	for devices, want := range map[string]struct {
+		request, left string
+	}{
+		"[" + gpu + "]":                {"[0]", ""},
+		"[" + slice + "," + fuse + "]": {"[sgpu:1]", `[map[source:/dev/fuse target:/dev/fuse]]`},
+		"[" + fuse + `, "nvidia.com/gpu=0", "metax-tech.com/maca=host"]`: {"", ""},
+	} {
+		p := services(t, `"a": {"devices": `+devices+`}`)
+		requests, err := p.Requests()
+		r, ok := requests["a"]
+		if err != nil || ok != (want.request != "") || ok && (r.String() != want.request || !r.ByDevice) {
+			t.Errorf("%s: %+v, %v", devices, requests, err)
+		}
+		if !ok {
+			continue
+		}
+		if err := p.Inject("a", Injection{}); err != nil {
+			t.Fatal(err)
+		}
+		left := ""
+		if d := p.services["a"]["devices"]; d != nil {
+			left = fmt.Sprint(d)
+		}
+		if left != want.left {
+			t.Errorf("%s: left are %s, want %s", devices, left, want.left)
 		}
 	}
 }

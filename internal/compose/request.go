@@ -15,6 +15,8 @@ type Request struct {
 	request.Request
 	// Policy, Scope and Sizes are the options of these names; empty if not given.
 	Policy, Scope, Sizes string
+	// ByDevice is true for GPUs and slices that are named under devices.
+	ByDevice bool
 	// Share is the option "share": also GPUs that are in use.
 	Share bool
 	// MACA is the option "maca": true, false or a version of the host's MXMACA; empty if not given.
@@ -42,6 +44,7 @@ func (p *Project) Requests() (map[string]Request, error) {
 		if err != nil {
 			return nil, fmt.Errorf("service %q: %w", name, err)
 		}
+		r.ByDevice = entries[0].device
 		found[name] = r
 	}
 	return found, nil
@@ -67,12 +70,13 @@ func (p *Project) OtherDrivers() map[string]string {
 // entry is one request for devices of any driver.
 type entry struct {
 	object
-	ours bool
+	ours   bool
+	device bool // from devices
 }
 
 var errMixed = errors.New("device_ids mixes MetaX GPUs with other devices: split it into two requests")
 
-// reservations are the requests of a service, under deploy and under gpus.
+// reservations are the requests of a service, under deploy, under gpus and under devices.
 func reservations(service object) ([]entry, error) {
 	var out []entry
 	for _, place := range []struct {
@@ -88,7 +92,29 @@ func reservations(service object) ([]entry, error) {
 			out = append(out, e)
 		}
 	}
+	if ids, _ := cdiDevices(service); ids != nil {
+		out = append(out, entry{object{"device_ids": ids}, true, true})
+	}
 	return out, nil
+}
+
+// cdiDevices splits the devices of a service into the CDI names of GPUs and slices, which request
+// them, and the others. Compose prints devices as objects, and in older versions as texts.
+func cdiDevices(service object) (ids, others []any) {
+	for _, value := range list(service, "devices") {
+		name, ok := value.(string)
+		if !ok {
+			name, _ = toObject(value)["source"].(string)
+		}
+		kind, _, ok := strings.Cut(name, "=")
+		if !ok || kind != request.CDIKind && kind != request.SliceKind {
+			others = append(others, value)
+			continue
+		}
+		name, _, _ = strings.Cut(name, ":")
+		ids = append(ids, name)
+	}
+	return ids, others
 }
 
 // isOurs reports whether the request is for GPUs of MetaX.
@@ -151,9 +177,6 @@ func (e entry) request() (r Request, err error) {
 	}
 	if r.Request, err = request.Parse(text); err != nil {
 		return r, err
-	}
-	if len(r.Slices) > 0 {
-		return r, fmt.Errorf("slices of GPUs are given to a service by their CDI devices: devices: [%s=%s]", request.SliceKind, r.Slices[0])
 	}
 	options, _ := e.object["options"].(object)
 	for key, value := range options {

@@ -12,14 +12,16 @@ import (
 
 // Options are metax-docker's options besides docker's own flags.
 type Options struct {
-	GPUs    string // --gpus, the requested GPUs: see package request
-	Policy  string // --gpus-policy, how to pick them; "" stands for the default
-	Scope   string // --gpus-scope, what they must share; "" stands for the default
-	Sizes   string // --gpus-sizes, the rule for unusual numbers; "" stands for the default
-	Explain bool   // --gpus-explain, print why these were chosen
-	DryRun  bool   // --dry-run, print the docker command instead of running it
-	Inject  string // --inject, InjectAuto, InjectCDI or InjectFlags; "" if not given
-	Share   bool   // --gpus-share, accept GPUs in use by others
+	GPUs string // --gpus, the requested GPUs: see package request
+	// ByDevice is true if --device options stand for --gpus.
+	ByDevice bool
+	Policy   string // --gpus-policy, how to pick them; "" stands for the default
+	Scope    string // --gpus-scope, what they must share; "" stands for the default
+	Sizes    string // --gpus-sizes, the rule for unusual numbers; "" stands for the default
+	Explain  bool   // --gpus-explain, print why these were chosen
+	DryRun   bool   // --dry-run, print the docker command instead of running it
+	Inject   string // --inject, InjectAuto, InjectCDI or InjectFlags; "" if not given
+	Share    bool   // --gpus-share, accept GPUs in use by others
 	// Wait is --gpus-wait: how long to wait for free GPUs; 0 is not at all.
 	Wait time.Duration
 	MACA MACA
@@ -103,6 +105,9 @@ func mentionsOption(words []string) bool {
 func readOptions(flags Flags) (o Options, err error) {
 	for i, f := range flags {
 		option := "--" + f.Name
+		if f.Name == "device" {
+			continue
+		}
 		if flags[:i].Has(f.Name) {
 			return Options{}, givenTwice(option)
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/metax-ctk/container-toolkit/internal/request"
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
@@ -26,7 +27,7 @@ type Command struct {
 	// Names are the containers of start and restart; empty, like Flags and Options, if
 	// the client will refuse the line.
 	Names []string
-	// TakesGPU reports whether --gpus is given.
+	// TakesGPU reports whether --gpus is given, or --device with the CDI name of a GPU or slice.
 	TakesGPU bool
 	// Options are metax-docker's options. If --gpus, --maca and --maca-force are all
 	// missing, the command concerns only the client: Options is empty and Rewrite
@@ -100,18 +101,52 @@ func scan(args []string, client Client, ours Table) (Command, error) {
 	if cmd.end = l.next; dashes {
 		cmd.end--
 	}
-	cmd.TakesGPU = cmd.own.Has("gpus")
-	if cmd.Gives() {
-		var bad error
-		if cmd.Options, bad = readOptions(cmd.own); bad != nil {
-			return Command{Verb: cmd.Verb}, bad
-		}
+	named, bad := cmd.takeDevices()
+	cmd.TakesGPU = named != "" || cmd.own.Has("gpus")
+	if bad == nil && cmd.Gives() {
+		cmd.Options, bad = readOptions(cmd.own)
+	}
+	if bad != nil {
+		return Command{Verb: cmd.Verb}, bad
+	}
+	if named != "" {
+		cmd.Options.GPUs, cmd.Options.ByDevice = named, true
 	}
 	if err == nil && l.next < len(args) {
 		cmd.Image, cmd.HasImage = args[l.next], true
 		cmd.Rest = args[l.next+1:]
 	}
 	return cmd.withError(err, false)
+}
+
+// takeDevices moves --device options that name GPUs or slices by CDI from the client's flags to
+// those of metax-docker: they request GPUs as --gpus does. It returns the value of --gpus that
+// they stand for; empty if there are none.
+func (c *Command) takeDevices() (gpus string, err error) {
+	var ids []string
+	var flags Flags
+	for _, f := range c.Flags {
+		kind, id, _ := strings.Cut(f.Value, "=")
+		if f.Name != "device" || kind != request.CDIKind && kind != request.SliceKind {
+			flags = append(flags, f)
+			continue
+		}
+		if c.own.Has("gpus") {
+			return "", &OptionError{"--device", "--gpus and --device " + f.Value + " both request GPUs; name them in one, such as --gpus='[0,1]'"}
+		}
+		c.own, ids = append(c.own, f), append(ids, f.Value)
+		if kind == request.CDIKind && id == "all" {
+			gpus = "all"
+		}
+	}
+	if ids == nil {
+		return "", nil
+	}
+	slices.SortStableFunc(c.own, func(a, b Flag) int { return a.At - b.At })
+	if c.Flags = flags; gpus != "all" || len(ids) > 1 {
+		gpus = "[" + strings.Join(ids, ",") + "]"
+	}
+	return gpus, nil
 }
 
 // SplitGlobal returns the flags before the client's command, and the words from the command
@@ -214,7 +249,7 @@ func (c Command) withError(err error, global bool) (Command, error) {
 }
 
 // Rewrite returns the command line without metax-docker's options and with inject in
-// the place of --gpus, or else of the first of them. Every other word stays unchanged
+// the place of --gpus, or else of the first --device or of the first of them. Every other word stays unchanged
 // and in order. The result shares no memory with args.
 func (c Command) Rewrite(inject ...string) []string { return c.RewriteWith(inject, nil) }
 
@@ -222,10 +257,10 @@ func (c Command) Rewrite(inject ...string) []string { return c.RewriteWith(injec
 // user's. A line without an image, which the client refuses, gets none.
 func (c Command) RewriteWith(inject, last []string) []string {
 	out := make([]string, 0, len(c.words)+len(inject)+len(last))
-	next := 0
+	next, first := 0, max(0, slices.IndexFunc(c.own, func(f Flag) bool { return f.Name == "device" }))
 	for i, f := range c.own {
 		out = append(out, c.words[next:f.At]...)
-		if f.Name == "gpus" || i == 0 && !c.TakesGPU {
+		if f.Name == "gpus" || i == first && !c.own.Has("gpus") {
 			out = append(out, inject...)
 		}
 		next = f.At + f.Words

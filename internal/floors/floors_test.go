@@ -52,7 +52,7 @@ var beside = map[string][]string{
 	"internal/completion":       {"internal/gpu", "internal/terminal"},
 	"internal/compose":          {"internal/edits", "internal/request"},
 	"internal/config":           {"internal/alloc", "internal/compat", "internal/toml", "internal/usage", "internal/wording"},
-	"internal/dockerargs":       {"internal/compat", "internal/edits", "internal/wording"},
+	"internal/dockerargs":       {"internal/compat", "internal/edits", "internal/request", "internal/wording"},
 	"internal/doctor":           {"internal/ps", "internal/setup"},
 	"internal/edits":            {"internal/gpu", "internal/request"},
 	"internal/gpu":              {"internal/wording"},

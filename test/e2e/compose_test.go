@@ -43,6 +43,7 @@ func TestCompose(t *testing.T) {
 				{"stopped", c.stopped},
 				{"run", c.runs},
 				{"refused", c.refusals},
+				{"devices", c.devices},
 				{"text", c.text},
 				{"others", c.others},
 				{"two projects", c.two},
@@ -68,6 +69,24 @@ func (c composing) project(t *testing.T, name string, services ...string) {
 		text += fmt.Sprintf("  %s: {image: %q, network_mode: none, stop_grace_period: 1s, %s}\n", name, imageRef, rest)
 	}
 	c.write(t, "/projects/"+name+"/compose.yaml", text)
+}
+
+// devices asserts that the CDI name of a GPU under devices is a request for it.
+func (c composing) devices(t *testing.T) {
+	c.project(t, "byname", `a: devices: ["metax-tech.com/gpu=0"]`, `b: devices: ["/dev/null:/dev/zilch", "metax-tech.com/gpu=5"]`)
+	c.compose(t, "byname", "up", "--detach")
+	c.counts(t, "byname", map[string]int{"a": 1, "b": 1})
+	before := c.containers(t, "byname")
+	c.holds(t, 0, 5)
+	c.compose(t, "byname", "up", "--detach")
+	if d := cmp.Diff(before, c.containers(t, "byname")); d != "" {
+		t.Errorf("a second up makes containers anew: %s", d)
+	}
+	c.project(t, "rival", `a: devices: ["metax-tech.com/gpu=0"]`)
+	c.failed(t, c.run(t, c.env(), c.argv("rival", "up", "--detach")...), "GPU 0 is in use by container byname-a-1 (docker)", "To share: --gpus-share")
+	c.compose(t, "rival", "up", "--detach", "--gpus-share")
+	c.compose(t, "rival", "down")
+	c.compose(t, "byname", "down")
 }
 
 func (c composing) argv(project string, words ...string) []string {
