@@ -13,6 +13,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/backup"
 	"github.com/metax-ctk/container-toolkit/internal/engine"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
@@ -49,6 +50,12 @@ func (t toolkit) runtimeCommand() *cli.Command {
 				Action: t.runtimeConfigure,
 			},
 			{
+				Name:   "in-use",
+				Usage:  "print what would break without metax-runtime",
+				Hidden: true, // for the packages, before they are removed
+				Action: t.runtimeInUse,
+			},
+			{
 				Name:      "witness",
 				Usage:     "print the device nodes of GPUs that this process sees",
 				Hidden:    true, // for --verify, in a container
@@ -58,6 +65,24 @@ func (t toolkit) runtimeCommand() *cli.Command {
 			},
 		},
 	}
+}
+
+func (t toolkit) runtimeInUse(c *cli.Context) error {
+	host, err := t.setupHost(c)
+	if err != nil {
+		return err
+	}
+	lines, err := host.InUse(c.Context, assign.Proc())
+	if err != nil {
+		return err
+	}
+	for _, line := range lines {
+		fmt.Fprintln(t.Out, terminal.Line(line))
+	}
+	if lines != nil {
+		return errProblems
+	}
+	return nil
 }
 
 func (t toolkit) runtimeWitness(c *cli.Context) error {

@@ -175,3 +175,25 @@ func TestTasksClosed(t *testing.T) {
 		t.Errorf("error is %v, want %q", err, want)
 	}
 }
+
+// TestRunBy finds containers by their low-level runtime.
+func TestRunBy(t *testing.T) {
+	id := strings.Repeat("a", 64)
+	conmon := func(pid int, runtime string) fake {
+		return fake{pid: pid, command: "conmon", argv: []string{"/usr/bin/conmon", "--api-version", "1", "-c", id, "-n", "job", "-r", runtime, "--full-attach"}}
+	}
+	dir := tree(t, conmon(22, "/usr/bin/metax-runtime"), conmon(23, "/usr/bin/runc"), fake{pid: 24, command: "train"}, fake{pid: 25, command: "bash", argv: []string{"conmon", "-r", "/usr/bin/metax-runtime"}})
+	state := filepath.Join(filepath.Dir(dir), "run/containerd", v2)
+	for path, text := range map[string]string{
+		"moby/" + id + "/runtime": "/usr/bin/metax-runtime", "moby/" + id + "/init.pid": "24",
+		"default/web/runtime": "/opt/metax-runtime\n", "default/db/runtime": "runc", "default/old/config.json": "",
+		"default/ended/runtime": "/usr/bin/metax-runtime", "default/ended/init.pid": "99",
+	} {
+		write(t, filepath.Join(state, path), text)
+	}
+	got := procfs.New(dir, -1).RunBy(func(path string) bool { return filepath.Base(path) == "metax-runtime" })
+	want := []string{"container aaaaaaaaaaaa (docker)", "container job (podman)", "container web (containerd, namespace default)"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}

@@ -1,0 +1,42 @@
+package setup
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/metax-ctk/container-toolkit/internal/holders/procfs"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+)
+
+// TestInUse reads configurations of engines of which metax-runtime is the default, or not.
+func TestInUse(t *testing.T) {
+	const registered = `"runtimes": {"metax": {"path": "/usr/bin/metax-runtime"}, "other": {"path": "/usr/bin/other"}}`
+	const broken = "docker has metax as its default runtime, so none of its containers would start. To undo that: metax-ctk runtime configure --engine docker --remove --restart"
+	for text, want := range map[string][]string{
+		`{"default-runtime": "metax", ` + registered + `}`: {broken},
+		`{"default-runtime": "other", ` + registered + `}`: nil,
+		`{` + registered + `}`:                             nil,
+		`{"default-runtime":`:                              nil, // nobody can say
+	} {
+		dir := t.TempDir()
+		for path, text := range map[string]string{"usr/bin/dockerd": "", "etc/docker/daemon.json": text} {
+			at := filepath.Join(dir, path)
+			if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(at, []byte(text), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		root, err := hostfs.New(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := Host{Root: root}.InUse(t.Context(), procfs.New(filepath.Join(dir, "proc"), -1))
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %q, %v; want %q", text, got, err, want)
+		}
+	}
+}
