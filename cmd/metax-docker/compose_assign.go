@@ -46,6 +46,10 @@ func (w *wrapper) assign(p *project) (map[string]compose.Injection, error) {
 	if err != nil {
 		return nil, err
 	}
+	mps := map[string][]string{}
+	for _, service := range p.starting {
+		mps[service] = w.mps(p.command(service, dockerargs.MACA{}), socket, p.requests[service].Share || p.cmd.Options.Share)
+	}
 	if err := w.keep(node, socket, p.cmd.Global, p.cmd.Options.Explain, nil); err != nil {
 		return nil, err
 	}
@@ -87,7 +91,11 @@ func (w *wrapper) assign(p *project) (map[string]compose.Injection, error) {
 		if more := inject.Beyond(p.deviceFlags(service), node, got.GPUs, root, followLinks); more != "" {
 			w.warn("service %q: %s", service, more)
 		}
+		if hides := inject.Hides(p.command(service, dockerargs.MACA{}).Flags, whole, got.Slices, envFile, w.lookup); hides != "" {
+			w.warn("service %q: %s", service, hides)
+		}
 		e := edits.Join(way(edits.Container(node, whole, got.Slices).Below(root)), software[service])
+		e.GPUEnv = append(e.GPUEnv, mps[service]...)
 		out[service] = compose.Injection{Edits: e, Labels: got.Labels}
 	}
 	return out, nil

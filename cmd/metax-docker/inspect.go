@@ -81,7 +81,7 @@ type imageDescription struct {
 // says nothing, or where it would cost more than one request.
 func (w *wrapper) describeImage(cmd dockerargs.Command, socket string) <-chan imageDescription {
 	o := cmd.Options.MACA
-	if !cmd.TakesGPU || o.Given || o.Off || w.settings.MACA.Default.Text != "" || socket == "" || !w.selector().IsHost() {
+	if !w.Terminal || !cmd.TakesGPU || o.Given || o.Off || w.settings.MACA.Default.Text != "" || socket == "" || !w.selector().IsHost() {
 		return nil
 	}
 	found := make(chan imageDescription, 1)
@@ -98,7 +98,8 @@ func (w *wrapper) describeImage(cmd dockerargs.Command, socket string) <-chan im
 	return found
 }
 
-// suggestMACA suggests --maca, if the host has an MXMACA and the image seems to have none.
+// suggestMACA suggests --maca to a person, if the host has an MXMACA and the image seems to have
+// none.
 func (w *wrapper) suggestMACA(host *gpu.MACA, found <-chan imageDescription) {
 	if host == nil || found == nil {
 		return

@@ -9,6 +9,8 @@ import (
 	"runtime/debug"
 	"syscall"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/metax-ctk/container-toolkit/internal/holders/procfs"
 )
 
@@ -18,8 +20,14 @@ func main() {
 	debug.SetGCPercent(800)
 	d := deps{
 		Args: os.Args[1:], Plugin: isPlugin(os.Args[0]), Env: os.Environ(), Getenv: os.Getenv,
-		Out: os.Stdout, Err: os.Stderr,
+		Out: os.Stdout, Err: os.Stderr, Terminal: isTerminal(os.Stderr),
 		Mark: procfs.MarkLeased, Exec: syscall.Exec, Run: (*exec.Cmd).Run,
 	}
 	os.Exit(run(d))
+}
+
+// isTerminal reports whether a file is a terminal.
+func isTerminal(f *os.File) bool {
+	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	return err == nil
 }

@@ -76,6 +76,7 @@ func TestScripts(t *testing.T) {
 var images = map[string]string{
 	"/images/ubuntu/json": "PATH=/usr/bin:/bin",
 	"/images/vendor/json": "MACA_PATH=/opt/maca",
+	"/images/shared/json": "MACA_MPS_MODE=1",
 }
 
 // daemon is a docker daemon without containers, which lists them with the given

@@ -75,7 +75,7 @@ func (w *wrapper) plan(cmd dockerargs.Command) (options, error) {
 	if err != nil {
 		return options{}, err
 	}
-	w.suggestMACA(node.MACA, described)
+	mps := w.mps(cmd, socket, wanted.Share)
 	root, err := rootOf(w.settings.Root)
 	if err != nil {
 		return options{}, err
@@ -94,7 +94,8 @@ func (w *wrapper) plan(cmd dockerargs.Command) (options, error) {
 	if err != nil {
 		return options{}, orShare(err, o.ByDevice)
 	}
-	defer w.report(result, o.Explain) // after what concerns this command
+	w.suggestMACA(node.MACA, described) // not before a refusal
+	defer w.report(result, o.Explain)   // after what concerns this command
 	got := result.Given[0]
 	if more := inject.Beyond(cmd.Flags, node, got.GPUs, root, followLinks); more != "" && !wanted.All {
 		w.warn("%s", more)
@@ -103,8 +104,11 @@ func (w *wrapper) plan(cmd dockerargs.Command) (options, error) {
 	if got.Slices != nil {
 		whole = nil
 	}
+	if hides := inject.Hides(cmd.Flags, whole, got.Slices, envFile, w.lookup); hides != "" {
+		w.warn("%s", hides)
+	}
 	e := edits.Container(node, whole, got.Slices).Below(root)
-	e.GPUEnv = inject.Unset(e.GPUEnv, cmd.Flags, envFile, w.lookup)
+	e.GPUEnv = inject.Unset(append(e.GPUEnv, mps...), cmd.Flags, envFile, w.lookup)
 	e = way(e)
 	path, err := w.pathByFlags(cmd, socket, e.Programs, all.last)
 	if err != nil {

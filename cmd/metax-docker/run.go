@@ -39,6 +39,7 @@ type deps struct {
 	Getenv   func(string) string
 	Config   string // the configuration; empty is config.Path
 	Out, Err io.Writer
+	Terminal bool // whether Err is a terminal
 	// Mark gives the process the name of one that has leases and is about to become the client.
 	Mark func()
 	// Exec replaces the process; it returns only if that failed.

@@ -27,6 +27,8 @@ type desk struct {
 	client string
 	nodes  []string // of the container
 	labels map[string]string
+	// terminal is whether a person reads what is said.
+	terminal bool
 }
 
 // object is JSON.
@@ -88,6 +90,8 @@ func (d *desk) serve(t *testing.T) {
 			io.WriteString(w, "[]")
 		case "/containers/job/json":
 			json.NewEncoder(w).Encode(d.inspection(t))
+		case "/images/plain/json":
+			io.WriteString(w, `{"Id":"sha256:aa","Os":"linux","Architecture":"amd64","Config":{"Env":["PATH=/bin"]}}`)
 		default:
 			http.NotFound(w, r)
 		}
@@ -101,10 +105,10 @@ func (d *desk) run(t *testing.T, args ...string) (code int, said, ran string) {
 	var err strings.Builder
 	env := map[string]string{
 		"METAX_CTK_ROOT": d.root.Dir(), "METAX_CTK_DOCKER": d.client, "DOCKER_HOST": "unix://" + d.socket, "METAX_CTK_KUBELET": "off",
-		"CONTAINERD_ADDRESS": "/none/c.sock",
+		"CONTAINERD_ADDRESS": "/none/c.sock", "HOME": d.root.Dir(),
 	}
 	code = run(deps{
-		Args: args, Getenv: func(name string) string { return env[name] }, Out: io.Discard, Err: &err, Mark: func() {},
+		Args: args, Getenv: func(name string) string { return env[name] }, Out: io.Discard, Err: &err, Terminal: d.terminal, Mark: func() {},
 		Exec: func(_ string, argv, _ []string) error {
 			ran = strings.Join(argv, " ")
 			return nil
@@ -181,6 +185,37 @@ func TestStartMoved(t *testing.T) {
 					t.Errorf("code %d, ran %q, said\n%swant\nmetax-docker: %s", code, ran, said, tc.want)
 				}
 			})
+		}
+	}
+}
+
+// TestHint names --maca to a person who runs an image that names no MXMACA, and never beside a
+// refusal.
+func TestHint(t *testing.T) {
+	bin := filepath.Join(t.TempDir(), "docker")
+	if err := os.WriteFile(bin, nil, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	_, tree := simtest.Host(t, "c500-8")
+	const hint = "metax-docker: the image names no MXMACA of its own. To use the host's: --maca (for every run, or to hide this line: maca.default in config.toml)\n"
+	for name, tc := range map[string]struct {
+		terminal bool
+		gpus     string
+		code     int
+		hints    int
+	}{
+		"a person":          {true, "--gpus=[0]", exitNotExecutable, 1},
+		"nobody":            {false, "--gpus=[0]", exitNotExecutable, 0},
+		"a person, refused": {true, "--gpus=9", exitOurs, 0},
+		"a person, --maca":  {true, "--gpus=[0],--maca=false", exitNotExecutable, 0},
+		"a person, no GPU":  {true, "--rm", exitNotExecutable, 0},
+	} {
+		d := desk{client: bin, root: simtest.Write(t, tree), terminal: tc.terminal}
+		d.serve(t)
+		args := append(append([]string{"run"}, strings.Split(tc.gpus, ",")...), "plain")
+		code, said, _ := d.run(t, args...)
+		if code != tc.code || strings.Count(said, hint) != tc.hints {
+			t.Errorf("%s: code %d, %s", name, code, said)
 		}
 	}
 }

@@ -40,7 +40,7 @@ func unmet(node gpu.Node, r alloc.Request, holders []usage.Holder, reserved []gp
 			return err
 		}
 	}
-	if free, inUse := divide(node, nil, holders, reserved); r.N > len(free) && len(inUse) > 0 {
+	if free, inUse := divide(node, nil, holders, reserved); r.N > len(free) && r.N <= len(free)+len(inUse) {
 		return full(node, r.N, free)
 	}
 	return nil

@@ -30,6 +30,7 @@ func TestUnmet(t *testing.T) {
 		"enough":           {alloc.Request{N: 5}, holders, "<nil>"},
 		"too few":          {alloc.Request{N: 6}, holders, "cannot get 6 GPUs: only 5 of 7 are free (metax-ctk ps)"},
 		"required, in use": {alloc.Request{N: 2, Required: []int{1, 2}}, holders, "GPU 1 is in use by lease 6f1d2c9a04be (metax-ctk ps)"},
+		"never enough":     {alloc.Request{N: 9}, holders, "<nil>"},
 		"nobody uses any":  {alloc.Request{N: 9}, nil, "<nil>"},
 	} {
 		err := Unmet(node, tc.r, tc.holders)

@@ -45,6 +45,8 @@ type Config struct {
 	WaitMax Value
 	// Kubelet is the socket of the kubelet that lists the devices of pods, or KubeletOff.
 	Kubelet Value
+	// MPS is "off" if containers that share GPUs get no MACA_MPS_MODE.
+	MPS Value
 	// Node and Root choose the node, like the options --node and --root.
 	Node, Root Value
 	// MACA is the section [maca].

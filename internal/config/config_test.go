@@ -22,6 +22,7 @@ func TestLoadPrecedence(t *testing.T) {
 		Ignore:  Value{"mx-smi,mx-exporter", "default"},
 		WaitMax: Value{"24h", "default"},
 		Kubelet: Value{"/var/lib/kubelet/pod-resources/kubelet.sock", "default"},
+		MPS:     Value{"on", "default"},
 		Node:    Value{"host", "default"},
 		Root:    Value{"/host", "c.toml"},
 		Log:     Log{Value{"off", "default"}, Value{"text", "default"}, Value{"", "default"}},

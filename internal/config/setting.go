@@ -129,6 +129,12 @@ var settings = []Setting{
 		text: func(c *Config) *Value { return &c.Kubelet },
 	},
 	{
+		Key: "gpus.mps", Kind: Text, Env: "METAX_CTK_GPUS_MPS", Default: []string{"on"},
+		Allowed: "on or off", words: []string{"on", "off"},
+		Use:  "Whether containers that share GPUs (--gpus-share) get MACA_MPS_MODE=1, without which MXMACA lets no second process onto a GPU.",
+		text: func(c *Config) *Value { return &c.MPS },
+	},
+	{
 		Key: "maca.default", Kind: Text, Env: "METAX_CTK_MACA_DEFAULT",
 		Allowed: "off or auto", words: []string{MACAOff, MACAAuto},
 		Use:     "Whether containers with GPUs get the host's MXMACA if their image has none (metax-docker run, create and compose; metax-runtime, from this file only); unset, metax-docker names --maca.",

@@ -141,6 +141,7 @@ func TestShow(t *testing.T) {
 		"gpus.ignore":                "a,b | METAX_CTK_GPUS_IGNORE | true",
 		"gpus.wait-max":              "24h | default | true",
 		"gpus.kubelet":               "/var/lib/kubelet/pod-resources/kubelet.sock | default | true",
+		"gpus.mps":                   "on | default | true",
 		"maca.check":                 " | default | false",
 		"maca.default":               " | default | false",
 		"log.level":                  "off | default | true",

@@ -54,6 +54,10 @@ func (m *holderMerge) addLeases() {
 		if c, ok := containerOf(l, m.all); ok {
 			h.Container, key = &c.Container, c.Key()
 			h.GPUs = append(h.GPUs, c.GPUs...)
+		} else {
+			h.Hidden = slices.ContainsFunc(m.observed.looks, func(look Look) bool {
+				return l.Engine != "" && look.Engine == l.Engine && look.Endpoint == l.Endpoint && look.mayHide()
+			})
 		}
 		m.add(key, h)
 	}

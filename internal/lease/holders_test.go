@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"io/fs"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -71,6 +72,14 @@ func TestHolders(t *testing.T) {
 		"a lease whose engine does not answer": {
 			leases: []usage.Lease{lease(bound)}, seen: seen(true, labeled(usage.Running)), looks: []Look{dockerLate, procs(inside)},
 			want: []row{{gpus(0, 1), "container aaaaaaaaaaaa, " + mine, "unknown", []string{"lease", "process"}}},
+		},
+		"a lease of an engine that this user may not ask": {
+			leases: []usage.Lease{lease()}, looks: []Look{{Engine: "docker", Endpoint: sock, Err: fs.ErrPermission, Sight: usage.Sight{Partial: true}}},
+			want: []row{{gpus(0), mine, "unknown", []string{"lease"}}},
+		},
+		"a lease, and another engine that does not answer": {
+			leases: []usage.Lease{lease()}, looks: []Look{dockerSees(), containerdLate},
+			want: []row{{gpus(0), mine, "pending", []string{"lease"}}},
 		},
 		"a start on its way": {
 			leases: []usage.Lease{lease(starting)}, looks: []Look{dockerSees(labeled(usage.Exited))},

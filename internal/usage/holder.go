@@ -20,6 +20,8 @@ type Holder struct {
 	// Stale is true for a container whose engine did not answer, and that used the GPUs when
 	// it was last seen.
 	Stale bool
+	// Hidden is true for a lease whose engine does not show this user its containers.
+	Hidden bool
 	// Unseen is true for GPUs whose holder an unfinished look may have missed.
 	Unseen bool
 }
@@ -48,7 +50,7 @@ func (h Holder) Sources() []string {
 
 // State returns one word for the state of the holder: "pending" before there is a
 // container, "expiring" after its client ended without one, a ContainerState,
-// "unknown" where the engine does not answer, "open" for processes alone, or "unseen"
+// "unknown" where the engine does not answer this user, "open" for processes alone, or "unseen"
 // for GPUs that may be in use.
 func (h Holder) State() string {
 	switch {
@@ -60,7 +62,7 @@ func (h Holder) State() string {
 		return string(h.Container.State)
 	case h.Lease != nil && h.Lease.Gone != 0:
 		return "expiring"
-	case h.Lease != nil && h.Lease.Bound:
+	case h.Lease != nil && (h.Lease.Bound || h.Hidden):
 		return "unknown"
 	case h.Lease != nil:
 		return "pending"
