@@ -19,6 +19,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 // engine is the engine behind the client, by the client's name.
@@ -116,7 +117,7 @@ func (w *wrapper) report(result assign.Result, explain bool) {
 // take takes the GPUs of a plan for the command that is about to run.
 func (w *wrapper) take(plan *assign.Plan, wait time.Duration) (assign.Result, error) {
 	if most := w.keeper.WaitMax; wait > most && !plan.Empty() {
-		w.warn("--gpus-wait=%s is more than gpus.wait-max (%s, from %s): waiting at most %[2]s", wait, w.settings.WaitMax.Text, w.settings.WaitMax.Origin)
+		w.warn("--gpus-wait=%s is more than gpus.wait-max (%s, from %s): waiting at most %[2]s", wording.Duration(wait), w.settings.WaitMax.Text, w.settings.WaitMax.Origin)
 		wait = most
 	}
 	result, err := w.keeper.Take(context.Background(), plan, wait)

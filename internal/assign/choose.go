@@ -144,6 +144,9 @@ func (p *Plan) count(free, inUse []int) error {
 		} else if err != nil {
 			return err
 		}
+		if p.betterSoon(free, inUse, counts, joint) {
+			return errSoon
+		}
 		for i, place := range places {
 			free = Without(free, p.give(place, joint.Answers[i], inUse))
 		}
@@ -165,6 +168,42 @@ func (p *Plan) count(free, inUse []int) error {
 		free = Without(free, p.give(place, answer, inUse))
 	}
 	return nil
+}
+
+// errSoon reports that better-linked GPUs are about to come free.
+var errSoon = fmt.Errorf("better-linked GPUs come free in %s: %w", lease.Grace, lease.ErrBusy)
+
+// betterSoon reports whether the wants would get better-linked GPUs if the leases that are about
+// to expire were over: those of a start that failed a moment ago, which is often repeated.
+func (p *Plan) betterSoon(free, inUse []int, counts []alloc.Want, now alloc.Joint) bool {
+	if p.patient == nil || !p.patient() {
+		return false
+	}
+	soon := slices.Clone(free)
+	for _, i := range inUse {
+		held := usage.Held(p.holders, p.Node.GPUs[i].BDF)
+		if len(held) > 0 && !slices.ContainsFunc(held, func(h usage.Holder) bool { return h.State() != "expiring" }) {
+			soon = append(soon, i)
+		}
+	}
+	if len(soon) == len(free) {
+		return false
+	}
+	slices.Sort(soon)
+	then, err := p.picker.Joint(soon, counts, false)
+	if err != nil {
+		return false
+	}
+	better := false
+	for i, answer := range then.Answers {
+		switch was := now.Answers[i].Class; {
+		case answer.Class < was:
+			return false
+		case answer.Class > was:
+			better = true
+		}
+	}
+	return better
 }
 
 // give gives a want the GPUs of an answer, and notes what is to be said of it.

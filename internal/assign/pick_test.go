@@ -101,7 +101,7 @@ func TestAwait(t *testing.T) {
 		when, got := "now", ""
 		k.config.Note = func(line string) {
 			line, _, _ = strings.Cut(line, "; in use: ")
-			when, got = "waits", strings.TrimPrefix(line, "waiting up to 1h0m0s, no request ahead: ")
+			when, got = "waits", strings.TrimPrefix(line, "waiting up to 1h, no request ahead: ")
 			stop()
 		}
 		answer, err := k.Await(ctx, alloc.New(graph), tc.r, time.Hour)

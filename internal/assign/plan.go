@@ -32,7 +32,9 @@ type Plan struct {
 	kept   []want        // whose containers run and keep their GPUs
 	wants  []want
 	own    []string // the containers that the wants are in the place of
-	gone   error    // why the node cannot meet it after all
+	// patient reports whether a lease that is about to expire is waited for; nil is never.
+	patient func() bool
+	gone    error // why the node cannot meet it after all
 	// What there is to say: in any case, and of the last choice.
 	warnings, notes []string
 	explanation     string

@@ -37,6 +37,8 @@ func labels(lease usage.Lease, gpus []gpu.GPU) map[string]string {
 // so long for them to come free.
 func (k Keeper) Take(ctx context.Context, p *Plan, wait time.Duration) (Result, error) {
 	var leases []usage.Lease
+	begin := k.Uptime()
+	p.patient = func() bool { return k.Uptime()-begin < lease.Grace+lease.LookTimeout } // the lease may stay
 	err := p.retryDisplaced(func() error {
 		if p.Empty() {
 			return p.choose(nil, nil)

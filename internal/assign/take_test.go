@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -116,6 +117,59 @@ func TestTake(t *testing.T) {
 			if state, err = k.Ledger.Read(); err != nil || slices.ContainsFunc(state.Leases, func(l usage.Lease) bool { return !l.Bound }) {
 				t.Errorf("given back, and there are %v, %v", state.Leases, err)
 			}
+		})
+	}
+}
+
+// TestTakeSoon waits for the GPUs of a start that failed a moment ago, if they are linked better
+// than the free ones, and not for long.
+func TestTakeSoon(t *testing.T) {
+	node := simulated(t, "c500-8")
+	held := usage.Lease{ID: "6f1d2c9a04be", Rev: 1, GPUs: bdfs(node, []int{2, 3}), Verb: usage.VerbRun, Engine: "docker", Endpoint: "/d.sock", Client: usage.Client{PID: 8}}
+	others := usage.Lease{ID: "7f1d2c9a04be", Rev: 1, GPUs: bdfs(node, []int{6, 7}), Client: usage.Client{PID: 9}}
+	for name, tc := range map[string]struct {
+		daemon daemon
+		lives  bool // the client that has GPUs 2 and 3
+		n      string
+		want   []int
+		after  time.Duration // at least
+	}{
+		"better ones soon":      {daemon{}, false, "4", []int{0, 1, 2, 3}, lease.Grace},
+		"good enough now":       {daemon{}, false, "2", []int{0, 1}, 0},
+		"held by who lives":     {daemon{}, true, "4", []int{0, 1, 4, 5}, 0},
+		"no word of the daemon": {daemon{errors.New("hangs")}, false, "4", []int{0, 1, 4, 5}, lease.Grace},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				held := held
+				if tc.daemon.err != nil {
+					held.Gone = time.Hour // found dead before the daemon hung
+				}
+				k, _ := testKeeper(t, tc.daemon, held, others)
+				begin := time.Now()
+				k.Keeper.Uptime = func() time.Duration { return time.Hour + time.Since(begin) }
+				k.Keeper.Liveness = func(c usage.Client) usage.Liveness {
+					if c.PID == 8 && !tc.lives {
+						return usage.Ended
+					}
+					return usage.Alive
+				}
+				p, err := NewPlan(Job{Node: node, Requests: []Request{{Request: parse(t, tc.n)}}, Verb: usage.VerbRun})
+				if err != nil {
+					t.Fatal(err)
+				}
+				r, err := k.Take(t.Context(), p, 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var got []int
+				for _, g := range r.Given[0].GPUs {
+					got = append(got, g.Index)
+				}
+				if took := time.Since(begin); !slices.Equal(got, tc.want) || took < tc.after || tc.after == 0 && took > lease.Grace/2 {
+					t.Errorf("got %v after %s, want %v", got, took, tc.want)
+				}
+			})
 		})
 	}
 }

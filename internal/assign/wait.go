@@ -11,7 +11,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
-// calm is the shortest time between two lines about a wait, unless its position has changed.
+// calm is the time between two lines about a wait, unless its position has changed.
 const calm = 10 * time.Second
 
 // NoLimit is the time of a wait that does not end before the GPUs are free.
@@ -23,25 +23,25 @@ const (
 	noPlace = "no request ahead" // of a wait outside the queue, which later requests pass
 )
 
-// waiting returns a function that prints the position of a request: the first time, and when it
-// has changed. most is the longest wait, first is inQueue or noPlace.
+// waiting returns a function that prints the position of a request: the first time, when it has
+// changed, and every calm. most is the longest wait, first is inQueue or noPlace.
 func (k Keeper) waiting(most time.Duration, first string) func(lease.Progress) {
 	var last lease.Progress
-	said, upTo, of := "", " up to "+most.String(), " of "+most.String()
+	said, upTo, of := false, " up to "+wording.Duration(most), " of "+wording.Duration(most)
 	if most == NoLimit {
 		upTo, of = "", ""
 	}
 	return func(now lease.Progress) {
 		text := standing(k.config.Node, now, first)
 		switch {
-		case said == "":
+		case !said:
 			k.config.Note(fmt.Sprintf("waiting%s, %s", upTo, text))
-		case text == said || now.Before == last.Before && now.Waited-last.Waited < calm:
+		case now.Before == last.Before && now.Waited-last.Waited < calm:
 			return
 		default:
-			k.config.Note(fmt.Sprintf("waited %s%s, %s", now.Waited.Round(time.Second), of, text))
+			k.config.Note(fmt.Sprintf("waited %s%s, %s", wording.Duration(now.Waited.Round(time.Second)), of, text))
 		}
-		last, said = now, text
+		last, said = now, true
 	}
 }
 

@@ -30,7 +30,7 @@ func TestWaiting(t *testing.T) {
 		{Err: queue(1), Before: 1, Waited: 2 * time.Second, Holders: []usage.Holder{a, b}}, // its place
 		{Err: queue(1), Before: 1, Waited: 3 * time.Second, Holders: []usage.Holder{a}},    // too soon
 		{Err: queue(1), Before: 1, Waited: 12 * time.Second, Holders: []usage.Holder{a}},   // not any more
-		{Err: queue(1), Before: 1, Waited: 100 * time.Second, Holders: []usage.Holder{a}},  // nothing new
+		{Err: queue(1), Before: 1, Waited: 22 * time.Second, Holders: []usage.Holder{a}},   // nothing new, and still waiting
 		{Err: full(2), Waited: 130*time.Second + 4*time.Millisecond, Holders: []usage.Holder{a}},
 		{Err: full(3), Waited: 135 * time.Second, Holders: nil},
 		{Err: full(3), Waited: 141 * time.Second, Holders: nil},
@@ -38,11 +38,12 @@ func TestWaiting(t *testing.T) {
 		tell(p)
 	}
 	want := []string{
-		"waiting up to 10m0s, 2 requests ahead; in use: 0-3 by container a (docker), 4,5 by container b (docker) and 1 more",
-		"waited 2s of 10m0s, 1 request ahead; in use: 0-3 by container a (docker), 4,5 by container b (docker)",
-		"waited 12s of 10m0s, 1 request ahead; in use: 0-3 by container a (docker)",
-		"waited 2m10s of 10m0s, next in line: cannot get 4 GPUs: only 2 of 8 are free (metax-ctk ps); in use: 0-3 by container a (docker)",
-		"waited 2m21s of 10m0s, next in line: cannot get 4 GPUs: only 3 of 8 are free (metax-ctk ps)",
+		"waiting up to 10m, 2 requests ahead; in use: 0-3 by container a (docker), 4,5 by container b (docker) and 1 more",
+		"waited 2s of 10m, 1 request ahead; in use: 0-3 by container a (docker), 4,5 by container b (docker)",
+		"waited 12s of 10m, 1 request ahead; in use: 0-3 by container a (docker)",
+		"waited 22s of 10m, 1 request ahead; in use: 0-3 by container a (docker)",
+		"waited 2m10s of 10m, next in line: cannot get 4 GPUs: only 2 of 8 are free (metax-ctk ps); in use: 0-3 by container a (docker)",
+		"waited 2m21s of 10m, next in line: cannot get 4 GPUs: only 3 of 8 are free (metax-ctk ps)",
 	}
 	if d := cmp.Diff(want, said); d != "" {
 		t.Errorf("-want +got:\n%s", d)
@@ -50,14 +51,14 @@ func TestWaiting(t *testing.T) {
 	said = nil
 	held := &lease.HeldError{GPU: 3, Holder: a}
 	k.waiting(time.Minute, inQueue)(lease.Progress{Err: held, Holders: []usage.Holder{a}})
-	if got, want := strings.Join(said, "\n"), "waiting up to 1m0s, next in line: GPU 3 is in use by container a (docker) (metax-ctk ps)"; got != want || !errors.Is(held, lease.ErrBusy) {
+	if got, want := strings.Join(said, "\n"), "waiting up to 1m, next in line: GPU 3 is in use by container a (docker) (metax-ctk ps)"; got != want || !errors.Is(held, lease.ErrBusy) {
 		t.Errorf("a named GPU: %s, want %s", got, want)
 	}
 	said = nil
 	tell = k.waiting(NoLimit, inQueue)
 	tell(lease.Progress{Err: queue(2), Before: 2})
 	tell(lease.Progress{Err: queue(1), Before: 1, Waited: time.Hour})
-	if d := cmp.Diff([]string{"waiting, 2 requests ahead", "waited 1h0m0s, 1 request ahead"}, said); d != "" {
+	if d := cmp.Diff([]string{"waiting, 2 requests ahead", "waited 1h, 1 request ahead"}, said); d != "" {
 		t.Errorf("without a limit: %s", d)
 	}
 }

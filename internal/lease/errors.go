@@ -89,9 +89,9 @@ type WaitError struct {
 func (e *WaitError) Error() string {
 	var full *FullError
 	if errors.As(e.Err, &full) {
-		return fmt.Sprintf("gave up after %s: %s (metax-ctk ps)", e.Wait, full.reason("GPUs ", "still "))
+		return fmt.Sprintf("gave up after %s: %s (metax-ctk ps)", wording.Duration(e.Wait), full.reason("GPUs ", "still "))
 	}
-	return fmt.Sprintf("gave up after %s: %v", e.Wait, e.Err)
+	return fmt.Sprintf("gave up after %s: %v", wording.Duration(e.Wait), e.Err)
 }
 
 func (e *WaitError) Unwrap() error { return e.Err }

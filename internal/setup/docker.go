@@ -62,7 +62,8 @@ func withPath(p string, changes []engine.Change) []engine.Change {
 }
 
 // dockerActivate is a reload if that is enough: dockerd applies new runtimes while it
-// runs, but changes of CDI only when it starts. Without changes it is a restart.
+// runs, but changes of CDI only when it starts, and it keeps the default runtime and the
+// runtimes of a key that is gone. Without changes it is a restart.
 func dockerActivate(changes []backup.Change) string {
 	if len(changes) == 0 {
 		return "systemctl restart docker"
@@ -70,7 +71,8 @@ func dockerActivate(changes []backup.Change) string {
 	for _, c := range changes {
 		before, err := docker.Read(docker.Input{Text: c.Before})
 		after, bad := docker.Read(docker.Input{Text: c.After})
-		if err != nil || bad != nil || before.CDI != after.CDI || !slices.Equal(before.SpecDirs, after.SpecDirs) {
+		gone := before.Default != "" && after.Default == "" || len(before.Runtimes) > 0 && len(after.Runtimes) == 0
+		if err != nil || bad != nil || gone || before.CDI != after.CDI || !slices.Equal(before.SpecDirs, after.SpecDirs) {
 			return "systemctl restart docker"
 		}
 	}

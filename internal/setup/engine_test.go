@@ -210,6 +210,9 @@ func TestDockerActivate(t *testing.T) {
 	for _, tc := range []struct{ before, after, want string }{
 		{``, `{"runtimes":{"metax":{"path":"/m"}}}`, reload},
 		{`{"debug":true}`, `{"debug":true,"default-runtime":"metax","runtimes":{"metax":{"path":"/m"}}}`, reload},
+		{`{"runtimes":{"metax":{"path":"/m"}}}`, `{}`, restart},
+		{`{"runtimes":{"metax":{"path":"/m"},"other":{"path":"/o"}}}`, `{"runtimes":{"other":{"path":"/o"}}}`, reload},
+		{`{"default-runtime":"metax","runtimes":{"metax":{"path":"/m"},"other":{"path":"/o"}}}`, `{"runtimes":{"other":{"path":"/o"}}}`, restart},
 		{`{}`, `{"features":{"cdi":true}}`, restart},
 		{`{"features":{"cdi":false}}`, `{"features":{"cdi":true}}`, restart},
 		{`{}`, `{"cdi-spec-dirs":["/etc/cdi"]}`, restart},

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Count formats a number of things, such as "1 GPU", "2 GPUs" or "3 processes".
@@ -18,6 +19,17 @@ func Count(n int, thing string) string {
 		thing += "e"
 	}
 	return strconv.Itoa(n) + " " + thing + "s"
+}
+
+// Duration prints a time as people write it: "1h", not "1h0m0s".
+func Duration(d time.Duration) string {
+	text := d.String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, zero) {
+			text = text[:len(text)-2]
+		}
+	}
+	return text
 }
 
 // List formats indices with commas, such as "0,1,4".

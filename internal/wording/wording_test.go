@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"testing"
+	"time"
 )
 
 func TestCount(t *testing.T) {
@@ -68,6 +69,17 @@ func TestCause(t *testing.T) {
 	} {
 		if got := Cause(tc.err); got != tc.want {
 			t.Errorf("cause of %v is %v, want %v", tc.err, got, tc.want)
+		}
+	}
+}
+
+func TestDuration(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0s", 300 * time.Millisecond: "300ms", 10 * time.Second: "10s", 10 * time.Minute: "10m", time.Hour: "1h",
+		90 * time.Minute: "1h30m", time.Hour + 20*time.Second: "1h0m20s", 130 * time.Second: "2m10s", 20 * time.Hour: "20h",
+	} {
+		if got := Duration(d); got != want {
+			t.Errorf("%d: %s, want %s", d, got, want)
 		}
 	}
 }
