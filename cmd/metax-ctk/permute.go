@@ -2,7 +2,9 @@ package main
 
 import (
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -97,8 +99,12 @@ func permute(app *cli.App, args []string) ([]string, error) {
 			if len(words) == 0 {
 				return nil, usagef("option %s needs a value; see %s --help", word, path)
 			}
-			levels[at].words = append(levels[at].words, words[0])
+			value = words[0]
+			levels[at].words = append(levels[at].words, value)
 			words = words[1:]
+		}
+		if err := checkValue(f, value); err != nil && (inline || takesValue(f)) {
+			return nil, err
 		}
 	}
 
@@ -113,6 +119,31 @@ func permute(app *cli.App, args []string) ([]string, error) {
 		out = append(append(out, "--"), positional...)
 	}
 	return out, nil
+}
+
+// checkValue returns what is wrong with the value of an option that is not a text: cli names the
+// option as Go does, and no unit.
+func checkValue(f cli.Flag, value string) error {
+	var err error
+	want := ""
+	switch f.(type) {
+	case *cli.DurationFlag:
+		_, err = time.ParseDuration(value)
+		want = "a time with its unit, such as 30s, 10m or 2h"
+		if _, notNumber := strconv.ParseUint(value, 10, 32); notNumber == nil {
+			want = "a time with its unit, such as " + value + "s or " + value + "m"
+		}
+	case *cli.IntFlag:
+		_, err = strconv.ParseInt(value, 0, 64)
+		want = "a whole number"
+	case *cli.BoolFlag:
+		_, err = strconv.ParseBool(value)
+		want = "true or false"
+	}
+	if err != nil {
+		return usagef("option --%s: %q is not %s", f.Names()[0], value, want)
+	}
+	return nil
 }
 
 func isOption(word string) bool {

@@ -241,7 +241,6 @@ func (p *Plan) check() error {
 			continue
 		}
 		if w.slices != nil {
-			p.noteSlices(w)
 			continue
 		}
 		for _, i := range w.chosen {

@@ -77,15 +77,17 @@ func users(node gpu.Node, holders []usage.Holder, gpus []int) []string {
 	return names
 }
 
-// noteSlices notes slices of several GPUs. A virtual function is a GPU of its own.
-func (p *Plan) noteSlices(w want) {
+// slicesApart fails for slices of several GPUs in one container. A virtual function is a GPU of its
+// own.
+func (w want) slicesApart(node gpu.Node) error {
 	var of []int
 	for _, s := range w.slices {
-		if sliceOf(p.Node, s).Kind == gpu.SliceSGPU && !slices.Contains(of, s.gpu) {
+		if sliceOf(node, s).Kind == gpu.SliceSGPU && !slices.Contains(of, s.gpu) {
 			of = append(of, s.gpu)
 		}
 	}
 	if len(of) > 1 {
-		p.note(fmt.Sprintf("%sslices of GPUs %s in one container: MetaX supports slices of one GPU only", w.prefix(), wording.Ranges(of)))
+		return w.wrap(fmt.Errorf("slices of GPUs %s in one container: MetaX supports slices of one GPU only (metax-ctk sgpu list)", wording.Ranges(of)))
 	}
+	return nil
 }

@@ -44,7 +44,6 @@ func TestNotes(t *testing.T) {
 		"shared":          {node, services(t, " 4+share"), []usage.Holder{use(node, "", 0, 1, 4, 5)}, []string{"GPUs 2,3,6,7 are not all linked by MetaXLink. To get linked ones: --gpus-scope=link"}},
 		"of a project":    {node, services(t, "a 4", "b 2"), []usage.Holder{trainer, reader}, []string{`service "a": GPUs 0-2,4 are not all linked by MetaXLink; in use: 3 by container trainer (docker), 7 by process 12 (python). To get linked ones: --gpus-scope=link --gpus-wait=10m`}},
 		"slices of one":   {cut, services(t, " sgpu:"+cut.GPUs[2].Slices[0].Name()+",sgpu:"+cut.GPUs[2].Slices[1].Name()), nil, nil},
-		"slices of two":   {cut, services(t, " sgpu:"+cut.GPUs[2].Slices[0].Name()+",sgpu:SGPU-6"), nil, []string{"slices of GPUs 2,6 in one container: MetaX supports slices of one GPU only"}},
 		"a VF and others": {cut, services(t, " sgpu:"+cut.GPUs[5].Slices[0].Name()+",sgpu:SGPU-6"), nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -61,5 +60,10 @@ func TestNotes(t *testing.T) {
 				t.Error(d)
 			}
 		})
+	}
+	two := services(t, " sgpu:"+cut.GPUs[2].Slices[0].Name()+",sgpu:SGPU-6")
+	const want = "slices of GPUs 2,6 in one container: MetaX supports slices of one GPU only (metax-ctk sgpu list)"
+	if _, err := NewPlan(Job{Node: cut, Requests: two}); err == nil || err.Error() != want {
+		t.Errorf("slices of two GPUs: %v, want %s", err, want)
 	}
 }

@@ -110,6 +110,9 @@ func (w want) possible(node gpu.Node) error {
 	if w.All && len(w.gpus) == 0 {
 		return noUsableGPU(node)
 	}
+	if err := w.slicesApart(node); err != nil {
+		return err
+	}
 	for _, s := range w.slices {
 		if len(sliceOf(node, s).Nodes) == 0 {
 			return fmt.Errorf("slice %s of GPU %d has no device nodes, so it cannot be used (metax-ctk sgpu list)", s.name, s.gpu)

@@ -117,12 +117,23 @@ func start(ctx context.Context, root, path string, args ...string) ([]byte, erro
 		err = fmt.Errorf("it printed more than %d bytes", maxToolOutput)
 	case err != nil && len(stderr.text) > 0:
 		first, _, _ := strings.Cut(strings.TrimSpace(string(stderr.text)), "\n")
-		err = fmt.Errorf("%w: %.200q", err, first)
+		err = failure{fmt.Errorf("%w: %.200q", err, first), string(stderr.text)}
 	case err == nil:
 		return stdout.text, nil
 	}
 	return stdout.text, fmt.Errorf("run %s %s: %w", path, strings.Join(args, " "), err)
 }
+
+// failure is the error of a program that failed and said why. errors.As finds it by its method.
+type failure struct {
+	error
+	stderr string
+}
+
+// Stderr is all that the program printed there.
+func (f failure) Stderr() string { return f.stderr }
+
+func (f failure) Unwrap() error { return f.error }
 
 // errStuck reports a program that waits in a driver, where SIGKILL does not reach it.
 var errStuck = errors.New("it cannot be ended")

@@ -38,6 +38,15 @@ const RecordPath = "/run/metax-container-toolkit/node.json"
 // ErrUnknown reports a WHERE that is not a node.
 var ErrUnknown = errors.New("no such node")
 
+// rootError reports a node and a root, of which one was meant. It is an ErrUnknown.
+type rootError struct{ node, root string }
+
+func (e rootError) Error() string {
+	return fmt.Sprintf("the node %q (--node, METAX_CTK_NODE) and the root %q (--root, METAX_CTK_ROOT) exclude one another: only the node %q has a root; leave one out", e.node, e.root, Host)
+}
+
+func (e rootError) Is(target error) bool { return target == ErrUnknown }
+
 // Selector names a node, the WHERE of --node, and how to query it.
 type Selector struct {
 	Node string // Host, a built-in node, "sim:AxBxC", a file, or Input
@@ -66,7 +75,7 @@ func (s Selector) Load(ctx context.Context) (gpu.Node, error) {
 		return s.discover(ctx)
 	}
 	if s.Root != "" && s.Root != "/" {
-		return gpu.Node{}, fmt.Errorf("%w: node %q with root %q: only the node %q has a root", ErrUnknown, s.Node, s.Root, Host)
+		return gpu.Node{}, rootError{s.Node, s.Root}
 	}
 	node, err := sim.Node(s.Node)
 	if err == nil {

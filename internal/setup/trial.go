@@ -98,7 +98,25 @@ func (h Host) tryContainer(ctx context.Context, what, program string, args []str
 	if said := bytes.TrimSpace(out); errors.As(err, &exit) && exit.ExitCode() == exitDiffers && len(said) > 0 {
 		return Proof{What: what, Detail: fmt.Sprintf("%.200s", said), Fix: inspect}
 	}
+	var told interface{ Stderr() string }
+	if errors.As(err, &told) {
+		if line := lastLine(told.Stderr()); line != "" {
+			err = fmt.Errorf("%s: %.300s", filepath.Base(program), line)
+		}
+	}
 	return failed(what, err)
+}
+
+// lastLine is the last line of what an engine's client said, which has the reason, without the
+// advice that docker adds.
+func lastLine(text string) string {
+	for _, line := range slices.Backward(strings.Split(text, "\n")) {
+		line = strings.TrimSpace(line)
+		if line != "" && !strings.Contains(line, "--help'") {
+			return line
+		}
+	}
+	return ""
 }
 
 // missing are the elements of a that b lacks.

@@ -131,3 +131,23 @@ func TestFailuresNameTheirFix(t *testing.T) {
 		}
 	}
 }
+
+// stderr is the error of a program that said why it failed.
+type stderr string
+
+func (s stderr) Error() string  { return "exit status 125: \"a first line\"" }
+func (s stderr) Stderr() string { return string(s) }
+
+// TestFailuresKeepTheReason is about what a client says last.
+func TestFailuresKeepTheReason(t *testing.T) {
+	for said, want := range map[string]string{
+		"level=warning msg=\"cgroups-v1\"\nError: OCI runtime error: no device\n":                               "docker: Error: OCI runtime error: no device",
+		"docker: Error response from daemon: unknown runtime\n\nRun 'docker run --help' for more information\n": "docker: docker: Error response from daemon: unknown runtime",
+		"\n": "exit status 125: \"a first line\"",
+	} {
+		h := Host{Run: func(context.Context, string, ...string) ([]byte, error) { return nil, stderr(said) }}
+		if p := h.tryContainer(t.Context(), "x", "/usr/bin/docker", nil); p.OK || p.Detail != want {
+			t.Errorf("%q: %+v, want %q", said, p, want)
+		}
+	}
+}
