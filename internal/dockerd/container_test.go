@@ -98,12 +98,12 @@ func TestInspect(t *testing.T) {
 		"28-inspect.json": `{
 			"Id": "801294c2c203c24479b72ea09720f67461eed870748d3aeb334bfe06ed0e1d25", "Name": "/cdi", "Created": "2026-11-21T12:55:00.695801696Z",
 			"State": {"Status": "running", "StartedAt": "2026-11-21T12:55:00.711164412Z", "FinishedAt": "0001-01-01T00:00:00Z", "Pid": 165},
-			"Config": {"Image": "localhost/metax-e2e/probe:1", "Labels": {"metax-tech.com/lease": "cccc"}},
+			"Config": {"Image": "localhost/metax-e2e/probe:1", "Labels": {"metax-tech.com/lease": "cccc"}, "Env": ["PATH=/"]},
 			"HostConfig": {"Devices": [], "DeviceRequests": [{"Driver": "cdi", "DeviceIDs": ["metax-tech.com/gpu=1"]}], "RestartPolicy": {"Name": "unless-stopped"}, "Privileged": false, "Runtime": "runc"}, "Mounts": []}`,
 		"20.10-inspect.json": `{
 			"Id": "10502bb0e727c9a007165c9c155b01f492570455c48e48efb831963915aa6eab", "Name": "/dri", "Created": "2026-11-21T12:55:06.347022973Z",
 			"State": {"Status": "running", "StartedAt": "2026-11-21T12:55:06.552444302Z", "FinishedAt": "0001-01-01T00:00:00Z", "Pid": 143},
-			"Config": {"Image": "localhost/metax-e2e/probe:1", "Labels": {}},
+			"Config": {"Image": "localhost/metax-e2e/probe:1", "Labels": {}, "Env": ["PATH=/"]},
 			"HostConfig": {"Devices": [{"PathOnHost": "/node/dev/dri"}], "DeviceRequests": null, "RestartPolicy": {"Name": "no"}, "Privileged": false, "Runtime": "runc"}, "Mounts": []}`,
 	} {
 		got, err := replay(t, "/containers/x/json", answer(t, file)).Inspect(t.Context(), "/x")
