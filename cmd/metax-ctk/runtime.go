@@ -50,23 +50,21 @@ func (t toolkit) runtimeCommand() *cli.Command {
 				Action: t.runtimeConfigure,
 			},
 			{
-				Name:   "in-use",
-				Usage:  "print what would break without metax-runtime",
-				Hidden: true, // for the packages, before they are removed
-				Action: t.runtimeInUse,
-			},
-			{
 				Name:      "witness",
 				Usage:     "print the device nodes of GPUs that this process sees",
 				Hidden:    true, // for --verify, in a container
 				ArgsUsage: "[NODE...]",
-				Flags:     []cli.Flag{&cli.BoolFlag{Name: "check", Usage: "compare with the device nodes given as arguments"}},
-				Action:    t.runtimeWitness,
+				Flags: []cli.Flag{
+					&cli.BoolFlag{Name: "check", Usage: "compare with the device nodes given as arguments"},
+					&cli.BoolFlag{Name: "in-use", Hidden: true}, // for the packages, before they are removed
+				},
+				Action: t.runtimeWitness,
 			},
 		},
 	}
 }
 
+// runtimeInUse prints what would break without metax-runtime.
 func (t toolkit) runtimeInUse(c *cli.Context) error {
 	host, err := t.setupHost(c)
 	if err != nil {
@@ -86,6 +84,9 @@ func (t toolkit) runtimeInUse(c *cli.Context) error {
 }
 
 func (t toolkit) runtimeWitness(c *cli.Context) error {
+	if c.Bool("in-use") {
+		return t.runtimeInUse(c)
+	}
 	if c.NArg() > 0 && !c.Bool("check") {
 		return usagef("witness takes no argument without --check")
 	}
