@@ -38,6 +38,7 @@ check: go
 	$(TOOL) staticcheck ./...
 	$(GO) mod tidy -diff
 	$(GO) test -count=1 ./docs -run TestRetiredWords
+	test/advisories/check
 	cd test/e2e && $(GO) vet ./... && $(GO) mod tidy -diff
 	cd test/bench && $(GO) vet ./... && $(GO) mod tidy -diff
 	cd k8s && $(GO) vet ./... && $(GO) tool -modfile=../tools/go.mod staticcheck ./... && $(GO) mod tidy -diff

@@ -2,6 +2,8 @@ module github.com/metax-ctk/container-toolkit/test/bench
 
 go 1.26.0
 
+toolchain go1.26.11
+
 require (
 	github.com/NVIDIA/go-gpuallocator v0.5.0
 	github.com/google/go-cmp v0.7.0
@@ -9,14 +11,14 @@ require (
 )
 
 require (
-	cyphar.com/go-pathrs v0.2.5 // indirect
+	cyphar.com/go-pathrs v0.2.6 // indirect
 	github.com/NVIDIA/go-nvlib v0.5.0 // indirect
 	github.com/NVIDIA/go-nvml v0.12.0-6 // indirect
 	github.com/cyphar/filepath-securejoin v0.7.0 // indirect
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/moby/sys/userns v0.1.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
-	golang.org/x/tools v0.40.0 // indirect
+	golang.org/x/tools v0.51.0 // indirect
 )
 
 replace github.com/metax-ctk/container-toolkit => ../..
