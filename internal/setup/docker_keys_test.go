@@ -15,7 +15,7 @@ func TestDockerKeys(t *testing.T) {
 	const script = `#!/bin/sh
 case "$1 $(cat "$3" 2>/dev/null)" in
 *old*) echo "unknown flag: --validate" >&2; exit 125 ;;
---validate*debgu*) echo "unable to configure the Docker daemon with file $3: the following directives don't match any configuration option: debgu" >&2; exit 1 ;;
+--validate*debgu*) echo "unable to configure the Docker daemon with file /etc/docker/daemon.json: the following directives don't match any configuration option: debgu" >&2; exit 1 ;;
 --validate*) echo "configuration OK" ;;
 esac
 `
