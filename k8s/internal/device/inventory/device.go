@@ -7,7 +7,7 @@ import (
 
 // Device is what the kubelet can give to one container.
 type Device struct {
-	// ID is the UUID of the GPU, "<uuid>-vf<i>" for its virtual function i, "<uuid>::<i>" for a
+	// ID is the UUID of the GPU (its address, where it is split and its UUID is not known), "<uuid>-vf<i>" for its virtual function i, "<uuid>::<i>" for a
 	// share of it, or "<uuid>-sgpu<i>" for a slice; all from 0.
 	ID string
 	// GPU is the index of the GPU in the Node, and -1 for a GPU that is not in the Node any more.

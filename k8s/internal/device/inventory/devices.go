@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -15,7 +16,8 @@ import (
 // Devices returns the devices of a node in the order of the addresses of GPUs, those of one
 // GPU in the order of virtual functions. A GPU that fell off the bus stays, unhealthy, as long
 // as the State knows it. A GPU without a known UUID is no device, because its ID would change
-// as soon as the UUID is known; unnamed has the addresses of these GPUs.
+// as soon as the UUID is known; unnamed has the addresses of these GPUs. The driver that splits
+// GPUs into virtual functions names none of them: the ID of such a GPU begins with its address.
 //
 // In ModeNative, where every usable GPU has virtual functions, each GPU has as many devices as
 // VFNum says. Elsewhere a GPU with virtual functions is one unhealthy device, because a pod that
@@ -35,7 +37,7 @@ func Devices(n gpu.Node, s health.State, o Options) (devices []Device, unnamed [
 	for _, c := range cards(n, s) {
 		switch {
 		case o.excludes(c.GPU):
-		case c.UUID == "":
+		case c.UUID == "" && len(c.VFs) == 0:
 			unnamed = append(unnamed, c.BDF)
 		default:
 			devices = append(devices, c.devices(vfs, o.ModeSettings)...)
@@ -68,7 +70,7 @@ func (o Options) excludes(g gpu.GPU) bool {
 // devices returns the devices of one GPU of a node with vfs virtual functions per GPU.
 func (c card) devices(vfs int, m protocol.ModeSettings) []Device {
 	whole := Device{
-		ID: string(c.UUID), GPU: c.Index, UUID: c.UUID, BDF: c.BDF,
+		ID: cmp.Or(string(c.UUID), c.BDF.String()), GPU: c.Index, UUID: c.UUID, BDF: c.BDF,
 		Healthy: c.health.Health == health.Healthy, Code: c.health.Code, Reason: c.health.Reason,
 	}
 	if c.NUMA >= 0 {
