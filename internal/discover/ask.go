@@ -6,6 +6,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsmi"
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml"
+	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml/installed"
 )
 
 // errNoTool reports a host without an mx-smi that may be run.
@@ -16,7 +17,7 @@ var errNoTool = errors.New("there is no mx-smi")
 // that is another library counts as absent. source is "libmxsml" or "mx-smi", failed is the
 // error of an installed libmxsml, and err that of tool, or errNoTool.
 func (h Host) ask(library func(mxsml.Reader) (gpus int, err error), tool func(mxsmi.Reader) error) (source string, failed, err error) {
-	if path, ok := mxsml.Find(h.Root); ok && h.Library != nil {
+	if path, ok := installed.Library(h.Root); ok && h.Library != nil {
 		var gpus int
 		gpus, failed = library(mxsml.Reader{Run: h.Library, Path: path, Timeout: h.Timeout})
 		switch {

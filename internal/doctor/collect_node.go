@@ -15,6 +15,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/discover/maca"
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsmi"
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml"
+	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml/installed"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
@@ -89,7 +90,7 @@ func nodeFacts(ctx context.Context, c Config, _ *Facts) (func(*Facts), error) {
 
 func softwareFacts(_ context.Context, c Config, _ *Facts) (func(*Facts), error) {
 	s := Software{Rules: c.Rules}
-	_, s.Library = mxsml.Find(c.Root)
+	_, s.Library = installed.Library(c.Root)
 	_, s.SMI = c.Root.First(mxsmi.Paths())
 	found := maca.Read(c.Root)
 	s.Driver = found.Driver != ""

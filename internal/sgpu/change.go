@@ -13,6 +13,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsmi"
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml"
+	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml/installed"
 	"github.com/metax-ctk/container-toolkit/internal/discover/sysfs"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
@@ -39,7 +40,7 @@ type Changer struct {
 // New returns the Changer of a host, whose programs library and run start.
 func New(host *hostfs.Root, library mxsml.Run, run mxsmi.Run) (Changer, error) {
 	var ways []way
-	if path, ok := mxsml.Find(host); ok && library != nil {
+	if path, ok := installed.Library(host); ok && library != nil {
 		ways = append(ways, byLibrary{mxsml.Reader{Run: library, Path: path, Timeout: timeout}})
 	}
 	if path, ok := host.First(mxsmi.Paths()); ok && run != nil {

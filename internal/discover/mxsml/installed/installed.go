@@ -1,9 +1,11 @@
-package mxsml
+// Package installed finds the vendor's library on a host.
+package installed
 
 import (
 	"path"
 	"strings"
 
+	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 )
 
@@ -11,10 +13,10 @@ import (
 // installed from images, as maca-VERSION.json.
 const operatorDir = "/opt/.metax-maca"
 
-// Find returns the host's libmxsml, as this process sees it. One in an MXMACA that the operator
+// Library returns the host's libmxsml, as this process sees it. One in an MXMACA that the operator
 // installed is left out: it comes from an image, and root does not load that into a process.
-func Find(host *hostfs.Root) (file string, ok bool) {
-	for _, candidate := range Paths() {
+func Library(host *hostfs.Root) (file string, ok bool) {
+	for _, candidate := range mxsml.Paths() {
 		at, err := host.Resolve(candidate)
 		if err == nil && !fromImage(host, at) {
 			return host.Join(at), true

@@ -1,17 +1,16 @@
-package mxsml_test
+package installed
 
 import (
 	"strings"
 	"testing"
 
-	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
-// TestFind: the library of an MXMACA that the operator installed is left out; those of the
+// TestLibrary: the library of an MXMACA that the operator installed is left out; those of the
 // driver and of the vendor's own installation are sources.
-func TestFind(t *testing.T) {
+func TestLibrary(t *testing.T) {
 	const driver, vendor, operator = "opt/mxdriver/lib/libmxsml.so", "opt/maca-3.3.0/lib/libmxsml.so", "opt/.metax-maca/maca-3.3.0.json"
 	library := sim.File{Data: "library"}
 	for name, tc := range map[string]struct {
@@ -29,7 +28,7 @@ func TestFind(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := simtest.Write(t, tc.tree)
-			got, ok := mxsml.Find(root)
+			got, ok := Library(root)
 			if ok != (tc.want != "") || ok && strings.TrimPrefix(got, root.Dir()+"/") != tc.want {
 				t.Errorf("%q, %v; want %q", got, ok, tc.want)
 			}
