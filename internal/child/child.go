@@ -92,7 +92,7 @@ func (s *stuckPrograms) unless(path string, run func() ([]byte, error)) ([]byte,
 // start is Run for a program that has not been stuck yet, below a root unless that is "".
 func start(ctx context.Context, root, path string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, path, args...)
-	cmd.Env = []string{"LC_ALL=C", "PATH=/usr/bin:/bin"}
+	cmd.Env = []string{"LC_ALL=C", "PATH=/usr/sbin:/usr/bin:/sbin:/bin"} // dockerd --validate looks for docker-proxy
 	cmd.WaitDelay = time.Second
 	// Processes that the tool started end with it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

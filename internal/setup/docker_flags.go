@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path"
 	"strconv"
 	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/engine"
 	"github.com/metax-ctk/container-toolkit/internal/engine/docker"
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
 // dockerFlags are the options on the command line of the running dockerd; none if it
@@ -45,19 +47,30 @@ func flagValue(flags []string, name string) string {
 }
 
 // checkDockerKeys fails if dockerd refuses the file as it is: then it would not start again, and
-// the edit would seem to be the reason. It asks dockerd, which can validate from 23.0 on.
+// the edit would seem to be the reason. It asks dockerd, which can validate from 23.0 on. What
+// dockerd says of an empty file as well is not about this one: its unit may have the option that
+// is missing, such as --userland-proxy=false.
 func (h Host) checkDockerKeys(ctx context.Context, e Engine, in docker.Input) error {
 	if h.Run == nil || e.Program == "" || in.Text == nil || e.Version.Before(23, 0) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	_, err := h.Run(ctx, e.Program, "--validate", "--config-file", in.Path)
-	var exit interface{ ExitCode() int } // an *exec.ExitError: dockerd ran
-	if errors.As(err, &exit) && !strings.Contains(err.Error(), "unknown flag") {
-		return fmt.Errorf("dockerd refuses %s as it is; correct it first: %w", in.Path, err)
+	refusal := h.dockerRefuses(ctx, e, in.Path)
+	if refusal == "" || strings.ReplaceAll(refusal, in.Path, os.DevNull) == h.dockerRefuses(ctx, e, os.DevNull) {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("dockerd refuses %s as it is; correct it first: %s", in.Path, terminal.Line(refusal))
+}
+
+// dockerRefuses is what dockerd says against a file; "" if nothing, or if it cannot be asked.
+func (h Host) dockerRefuses(ctx context.Context, e Engine, path string) string {
+	_, err := h.Run(ctx, e.Program, "--validate", "--config-file", path)
+	var ran interface{ Stderr() string }
+	if !errors.As(err, &ran) || strings.Contains(ran.Stderr(), "unknown flag") {
+		return ""
+	}
+	return strings.TrimSpace(ran.Stderr())
 }
 
 // checkDockerFlags fails if dockerd would not start with the changes, or would not read

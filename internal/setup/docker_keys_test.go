@@ -12,6 +12,7 @@ import (
 
 // TestDockerKeys: a file that dockerd refuses is not edited, and dockerd's reason is quoted.
 func TestDockerKeys(t *testing.T) {
+	const unit = `echo "unable to configure the Docker daemon with file $3: merged configuration validation from file and command line flags failed: invalid userland-proxy-path: userland-proxy is enabled, but userland-proxy-path is not set" >&2; exit 1`
 	const script = `#!/bin/sh
 case "$1 $(cat "$3" 2>/dev/null)" in
 *old*) echo "unknown flag: --validate" >&2; exit 125 ;;
@@ -19,13 +20,15 @@ case "$1 $(cat "$3" 2>/dev/null)" in
 --validate*) echo "configuration OK" ;;
 esac
 `
-	for name, tc := range map[string]struct{ file, want string }{
-		"a key that it refuses": {"{\n  \"debgu\": true\n}\n", "don't match any configuration option: debgu"},
-		"keys that it knows":    {`{"debug": true}`, ""},
-		"one that cannot say":   {`{"labels": ["old=1"]}`, ""},
+	for name, tc := range map[string]struct{ script, file, want string }{
+		"a key that it refuses":           {script, "{\n  \"debgu\": true\n}\n", "don't match any configuration option: debgu"},
+		"keys that it knows":              {script, `{"debug": true}`, ""},
+		"one that cannot say":             {script, `{"labels": ["old=1"]}`, ""},
+		"what only its unit would mend":   {"#!/bin/sh\n" + unit, `{"debug": true}`, ""},
+		"that, and a key that it refuses": {script + unit, `{"debgu": true}`, "configuration option: debgu"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHost(t, map[string]string{"/etc/docker/daemon.json": tc.file, "/usr/bin/dockerd": script})
+			h := newHost(t, map[string]string{"/etc/docker/daemon.json": tc.file, "/usr/bin/dockerd": tc.script})
 			h.Run = func(ctx context.Context, path string, args ...string) ([]byte, error) {
 				return child.Run(ctx, h.Root.Join(path), args...)
 			}

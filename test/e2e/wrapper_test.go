@@ -220,8 +220,14 @@ func (w wrapper) failures(t *testing.T) {
 			t.Errorf("want %s there and refused with EACCES: %+v", path, r.Nodes)
 		}
 	})
-	t.Run("unknown CDI device, asked of the engine", func(t *testing.T) {
+	t.Run("unknown CDI device of ours", func(t *testing.T) {
 		r := w.run(t, w.env(), w.lookArgv(t, w.inbox(t), "--device=metax-tech.com/gpu=99")...)
+		if r.code != 125 || !strings.Contains(r.stderr, `"99" is not a GPU`) {
+			t.Errorf("want exit code 125 and why: %v", r)
+		}
+	})
+	t.Run("unknown CDI device of others, asked of the engine", func(t *testing.T) {
+		r := w.run(t, w.env(), w.lookArgv(t, w.inbox(t), "--device=example.com/gpu=99")...)
 		if r.code == 0 || !strings.Contains(r.stderr, w.unknown) {
 			t.Errorf("want a failure that says %q: %v", w.unknown, r)
 		}
