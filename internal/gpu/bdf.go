@@ -22,7 +22,8 @@ var ErrBDF = errors.New(`not a PCI address of the form "0000:0e:00.0"`)
 
 // ParseBDF reads the form that sysfs uses for directory names: four hex digits
 // of domain (up to eight if the domain needs them, as behind Intel VMD), two of bus, two of
-// device, one of function. Upper-case digits are accepted; no part may be missing.
+// device, one of function; and that of NVML and its like, which always has eight digits of
+// domain. Upper-case digits are accepted; no part may be missing.
 func ParseBDF(s string) (BDF, error) {
 	bad := func() (BDF, error) { return BDF{}, fmt.Errorf("parse %q: %w", s, ErrBDF) }
 	domain, rest, ok1 := strings.Cut(s, ":")
@@ -32,8 +33,8 @@ func ParseBDF(s string) (BDF, error) {
 		len(bus) != 2 || len(device) != 2 || len(function) != 1 {
 		return bad()
 	}
-	if len(domain) > 4 && domain[0] == '0' {
-		return bad() // "00000:…" names the same function as "0000:…"
+	if len(domain) > 4 && len(domain) < 8 && domain[0] == '0' {
+		return bad() // nobody writes "00000:…"
 	}
 	var part [4]uint64
 	for i, digits := range []string{domain, bus, device, function} {

@@ -20,6 +20,8 @@ func TestParseBDF(t *testing.T) {
 		"ffff:ff:1f.7":     {Domain: 0xffff, Bus: 0xff, Device: 0x1f, Function: 7},
 		"10000:01:00.0":    {Domain: 0x10000, Bus: 1},
 		"ffffffff:01:00.0": {Domain: 0xffffffff, Bus: 1},
+		"00000000:0E:00.0": {Bus: 0x0e},
+		"00010000:01:00.0": {Domain: 0x10000, Bus: 1},
 	} {
 		got, err := gpu.ParseBDF(text)
 		if err != nil {
@@ -28,10 +30,19 @@ func TestParseBDF(t *testing.T) {
 		if got != want {
 			t.Errorf("%q is %+v, want %+v", text, got, want)
 		}
-		if got.String() != strings.ToLower(text) {
+		if got.String() != canonical(text) {
 			t.Errorf("%q is printed as %q", text, got)
 		}
 	}
+}
+
+// canonical is an address as sysfs writes it.
+func canonical(text string) string {
+	text = strings.ToLower(text)
+	for len(text) > len("0000:00:00.0") && text[0] == '0' {
+		text = text[1:]
+	}
+	return text
 }
 
 func TestParseBDFRejects(t *testing.T) {
@@ -104,7 +115,7 @@ func TestBDFText(t *testing.T) {
 }
 
 func FuzzParseBDF(f *testing.F) {
-	for _, text := range []string{"0000:0e:00.0", "10000:FF:1f.7", "0000:0e:00", "", "00000:0e:00.0"} {
+	for _, text := range []string{"0000:0e:00.0", "10000:FF:1f.7", "0000:0e:00", "", "00000:0e:00.0", "00000000:0e:00.0"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -115,7 +126,7 @@ func FuzzParseBDF(f *testing.F) {
 			}
 			return
 		}
-		if b.String() != strings.ToLower(text) || b.Device > 31 || b.Function > 7 {
+		if b.String() != canonical(text) || b.Device > 31 || b.Function > 7 {
 			t.Errorf("%q is read as %v", text, b)
 		}
 	})

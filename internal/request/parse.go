@@ -187,7 +187,7 @@ func (v value) list(items []string) (Request, error) {
 	var r Request
 	seen := make(map[string]bool, len(items))
 	for _, item := range items {
-		item = strings.Trim(item, " ")
+		item = trimCut(strings.Trim(item, " "))
 		slice, isSlice := cutSlice(item)
 		id := strings.TrimPrefix(item, CDIKind+"=")
 		names := expand(id)
@@ -222,6 +222,12 @@ func (v value) list(items []string) (Request, error) {
 		}
 	}
 	return r, nil
+}
+
+// trimCut returns an ID without the dots with which a table ends a cut UUID, "GPU-3fd4ee8f…",
+// pasted from there.
+func trimCut(id string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(id, "…"), "...")
 }
 
 // maxIndex bounds the indices of a range.

@@ -66,6 +66,8 @@ func TestParse(t *testing.T) {
 		{"capabilities=gpu,device=0,2", ids("0", "2")},
 		{`"device=0,2",3`, ids("0", "2", "3")},
 		{uuid, ids(uuid)},
+		{"GPU-3fd4ee8f…", ids("GPU-3fd4ee8f")}, // pasted from a table that cuts it
+		{"[GPU-3fd4ee8f...,1]", ids("GPU-3fd4ee8f", "1")},
 		{"[" + uuid + ",GPU-1]", ids(uuid, "GPU-1")},
 		{`"device=` + uuid + `"`, ids(uuid)},
 		{"0000:0e:00.0", ids("0000:0e:00.0")},

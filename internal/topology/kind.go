@@ -57,11 +57,18 @@ func (k Kind) String() string {
 // oemMX is MetaXLink in the tool of the OEM version, ht-smi, which calls it MarsLink.
 const oemMX = "HT"
 
-// ParseKind reads mx-smi's word; ok is false if s is not one of its words. "NA" is Unknown
-// and ok.
+// ethernet is the word of mx-smi's legend for Ethernet. What it says of a pair inside a node, and
+// how it compares with PCIe, is not published.
+const ethernet = "ETH"
+
+// ParseKind reads mx-smi's word; ok is false if s is not one of its words. "NA" and "ETH" are
+// Unknown and ok.
 func ParseKind(s string) (k Kind, ok bool) {
 	if s == oemMX {
 		return MX, true
+	}
+	if s == ethernet {
+		return Unknown, true
 	}
 	for i, name := range kindNames {
 		if s == name && Kind(i) != Switch {

@@ -37,6 +37,9 @@ func TestKindWords(t *testing.T) {
 	if got, ok := ParseKind("HT"); !ok || got != MX { // the OEM version's word
 		t.Errorf("ParseKind(HT) = %s, %v", got, ok)
 	}
+	if got, ok := ParseKind("ETH"); !ok || got != Unknown {
+		t.Errorf("ParseKind(ETH) = %s, %v", got, ok)
+	}
 	for _, word := range []string{"", "X", "mx", "ht", "MX ", "SWITCH", "METAXLINK", "N/A"} {
 		if got, ok := ParseKind(word); ok || got != Unknown {
 			t.Errorf("ParseKind(%q) = %s, %v; want no kind", word, got, ok)

@@ -6,6 +6,8 @@ package maca
 
 import (
 	"fmt"
+	"path"
+	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
@@ -19,11 +21,15 @@ const (
 
 	// versionName is a file with "Version:3.3.0.15" in its first line.
 	versionName = "Version.txt"
+
+	// smiLink leads into the driver's user-space part where that is not at DriverPath.
+	smiLink = "/usr/bin/mx-smi"
 )
 
 // Report is what the host has.
 type Report struct {
-	// Driver is DriverPath, or empty if that is absent or empty.
+	// Driver is the directory of the driver's user-space part: DriverPath, or that to which the
+	// link smiLink leads; empty if there is neither.
 	Driver string
 	// MACA is the installation to which Path leads; nil if there is none. Its Version
 	// is empty if unknown.
@@ -51,12 +57,18 @@ func Read(host *hostfs.Root) Report {
 	return r
 }
 
-// driverDir is DriverPath, or empty if that is absent or empty.
+// driverDir finds the directory of the driver's user-space part. A container gets all of it, so
+// one that is shared with other software, such as /usr/local, does not count.
 func driverDir(host *hostfs.Root) string {
 	if names, err := host.ReadDir(DriverPath); err == nil && len(names) > 0 {
 		return DriverPath
 	}
-	return ""
+	at, err := host.Resolve(smiLink)
+	dir, ok := strings.CutSuffix(at, "/bin/mx-smi")
+	if err != nil || !ok || path.Base(dir) != path.Base(DriverPath) {
+		return ""
+	}
+	return dir
 }
 
 func unknownVersion(err error) string { return fmt.Sprintf("MXMACA version is not known: %v", err) }

@@ -30,6 +30,25 @@ func TestRead(t *testing.T) {
 			maca.Report{Driver: "/opt/mxdriver"},
 			"",
 		},
+		{
+			"a driver elsewhere",
+			sim.Tree{"usr/bin/mx-smi": sim.Link("/usr/local/metax/mxdriver/bin/mx-smi"), "usr/local/metax/mxdriver/bin/mx-smi": sim.File{}},
+			maca.Report{Driver: "/usr/local/metax/mxdriver"},
+			"",
+		},
+		{
+			"a driver at its place comes first",
+			sim.Tree{"usr/bin/mx-smi": sim.Link("/usr/local/mxdriver/bin/mx-smi"), "usr/local/mxdriver/bin/mx-smi": sim.File{}, "opt/mxdriver/lib": sim.Dir{}},
+			maca.Report{Driver: "/opt/mxdriver"},
+			"",
+		},
+		{
+			"a directory that the driver shares is not given away",
+			sim.Tree{"usr/bin/mx-smi": sim.Link("/usr/local/bin/mx-smi"), "usr/local/bin/mx-smi": sim.File{}},
+			maca.Report{},
+			"",
+		},
+		{"mx-smi without a link", sim.Tree{"usr/bin/mx-smi": sim.File{}}, maca.Report{}, ""},
 		{"an empty directory is no driver", sim.Tree{"opt/mxdriver": sim.Dir{}}, maca.Report{}, ""},
 		{"a link as installed", version("Version:3.3.0.15\n"), maca.Report{MACA: found("3.3.0.15")}, ""},
 		{"a relative link", sim.Tree{

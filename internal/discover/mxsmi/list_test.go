@@ -57,6 +57,11 @@ func TestParseList(t *testing.T) {
 			nil,
 		},
 		{
+			"eight digits of domain", "GPU#0 MXC500 00000000:0e:00.0 Available (UUID: GPU-a)",
+			[]Listed{{0, "MXC500", gputest.BDF(t, "0000:0e:00.0"), "Available", "GPU-a"}},
+			nil,
+		},
+		{
 			"sliced GPUs are apart", "GPU#0 MXC500 0000:08:00.0 Available (UUID: GPU-a)\n  SGPU#0 GPU#0 (UUID: GPU-a)",
 			[]Listed{{0, "MXC500", a, "Available", "GPU-a"}},
 			nil,

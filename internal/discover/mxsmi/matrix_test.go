@@ -133,9 +133,14 @@ func TestParseMatrix(t *testing.T) {
 			[]string{"GPU0–GPU1 is MX one way and NA the other"},
 		},
 		{
-			"words that are new", "GPU0 GPU1\nGPU0 X ETH\nGPU1 ETH X",
+			"words that are new", "GPU0 GPU1\nGPU0 X MX7\nGPU1 MX7 X",
 			Matrix{GPUs: []int{0, 1}, Kinds: two(na), NUMA: unknown},
-			[]string{`unknown kind of link "ETH": row GPU0, column GPU1 (2 cells)`},
+			[]string{`unknown kind of link "MX7": row GPU0, column GPU1 (2 cells)`},
+		},
+		{
+			"Ethernet, as the legend has it", "GPU0 GPU1 Node Affinity\nGPU0 X ETH 0\nGPU1 ETH X 0",
+			Matrix{GPUs: []int{0, 1}, Kinds: two(na), NUMA: []int{0, 0}},
+			nil,
 		},
 		{
 			"fewer GPUs than attached", "Attached GPUs : 8\nGPU0 GPU1\nGPU0 X MX\nGPU1 MX X",

@@ -80,12 +80,21 @@ func (a Answer) vfOwners() map[int]int {
 	return owner
 }
 
-// occurrences counts each address and UUID, in lower case. One that two devices have is
+// addressKey is the one form of an address that has several ("0000:0E:00.0",
+// "00000000:0e:00.0").
+func addressKey(address string) string {
+	if b, err := gpu.ParseBDF(address); err == nil {
+		return b.String()
+	}
+	return strings.ToLower(address)
+}
+
+// occurrences counts each address, as addressKey has it, and each UUID, in lower case. One that two devices have is
 // ignored on both, because it is unknown which device is right.
 func (a Answer) occurrences() map[string]int {
 	count := map[string]int{}
 	for _, d := range a.Devices {
-		count[strings.ToLower(d.BDF)]++
+		count[addressKey(d.BDF)]++
 		count[strings.ToLower(d.UUID)]++
 		for _, s := range d.Slices {
 			count[strings.ToLower(s.UUID)]++
@@ -95,7 +104,7 @@ func (a Answer) occurrences() map[string]int {
 }
 
 type builder struct {
-	occurrences map[string]int  // of an address or UUID in lower case
+	occurrences map[string]int  // of an address, as addressKey has it, or a UUID in lower case
 	at          map[int]gpu.BDF // by ID
 	gpus        map[gpu.BDF]*gpu.GPU
 	disabled    map[int]string // the state of each MetaXLink that is not enabled, by ID
@@ -113,7 +122,7 @@ func (b *builder) device(d Device) {
 		b.warn("libmxsml: ignored device %d: its PCI address is %q", d.ID, d.BDF)
 		return
 	}
-	if b.occurrences[strings.ToLower(d.BDF)] > 1 {
+	if b.occurrences[addressKey(d.BDF)] > 1 {
 		b.warn("libmxsml: ignored device %d: another device has the same PCI address %s", d.ID, bdf)
 		return
 	}
@@ -192,7 +201,7 @@ func (b *builder) addVFs(a Answer, vfOwners map[int]int) {
 	for _, d := range parts {
 		owner := vfOwners[d.ID]
 		g := b.gpus[b.at[owner]]
-		if g == nil || address(d) == (gpu.BDF{}) || b.occurrences[strings.ToLower(d.BDF)] > 1 {
+		if g == nil || address(d) == (gpu.BDF{}) || b.occurrences[addressKey(d.BDF)] > 1 {
 			b.warn("libmxsml: ignored virtual function %d: its PCI address is %q", d.ID, d.BDF)
 			continue
 		}

@@ -19,7 +19,7 @@ func (r *reader) physicalFunction(f function) gpu.GPU {
 		}
 	}
 	var err error
-	if g.NUMA, err = parseNUMA(f.numa); err != nil {
+	if g.NUMA, err = r.numaNode(f.numa); err != nil {
 		r.warn("NUMA node of GPU %s is not known: %s/%v", f.bdf, f.dir, err)
 	}
 	if f.place != "" {

@@ -71,7 +71,7 @@ func (r *reader) nic(class, name string) (n gpu.NIC, ok bool) {
 	}
 	text, _ := r.readText(path.Join(dir, "numa_node"))
 	n.Name = name
-	n.NUMA, _ = parseNUMA(text)
+	n.NUMA, _ = r.numaNode(text)
 	n.PCIeRoot, n.PCIePath, err = parsePlace(dir, n.BDF)
 	n.PCIeSwitch = nearestSwitch(n.PCIePath)
 	return n, err == nil

@@ -48,6 +48,7 @@ type reader struct {
 	unsliced []gpu.BDF
 	listed   []gpu.BDF
 	warnings []string
+	online   *string // the host's NUMA nodes, "0-1"; nil before the first question
 }
 
 func (r *reader) warn(format string, a ...any) {

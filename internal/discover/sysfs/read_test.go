@@ -132,6 +132,21 @@ func TestReadTrouble(t *testing.T) {
 			[]string{"/sys/bus/pci/devices/" + addr + `/numa_node is "\x00"`},
 		},
 		{
+			"numa_node that the host does not have", func(tree sim.Tree) {
+				tree[first+"/numa_node"] = sim.File{Data: "6\n"}
+				tree["sys/devices/system/node/online"] = sim.File{Data: "0-1,4\n"}
+			},
+			func(g *gpu.GPU) { g.NUMA = -1 },
+			[]string{"/sys/bus/pci/devices/" + addr + "/numa_node is 6; this host has the NUMA nodes 0-1,4"},
+		},
+		{
+			"numa_node that the host has", func(tree sim.Tree) {
+				tree[first+"/numa_node"] = sim.File{Data: "4\n"}
+				tree["sys/devices/system/node/online"] = sim.File{Data: "0-1,4\n"}
+			},
+			func(g *gpu.GPU) { g.NUMA = 4 }, nil,
+		},
+		{
 			"numa_node is a directory", func(tree sim.Tree) { tree[first+"/numa_node"] = sim.Dir{} },
 			func(g *gpu.GPU) { g.NUMA = -1 },
 			[]string{"/numa_node: not a regular file"},
