@@ -158,22 +158,19 @@ func peek(ctx context.Context, source image.Source, ref string, cache image.Cach
 	return facts, err
 }
 
-// mpsVariable makes MXMACA let several processes onto a GPU.
-const mpsVariable = "MACA_MPS_MODE=1"
-
 // mps is the variable of a container that shares GPUs, unless its user, its image or the
 // configuration says otherwise. It may pull the image.
 func (w *wrapper) mps(cmd dockerargs.Command, socket string, share bool) []string {
-	name, _, _ := strings.Cut(mpsVariable, "=")
-	if !share || w.settings.MPS.Text == "off" || len(inject.Unset([]string{mpsVariable}, cmd.Flags, envFile, w.lookup)) == 0 {
+	name, _, _ := strings.Cut(edits.MPS, "=")
+	if !share || w.settings.MPS.Text == "off" || len(inject.Unset([]string{edits.MPS}, cmd.Flags, envFile, w.lookup)) == 0 {
 		return nil
 	}
 	facts, err := w.imageFacts(cmd, socket, peek)
 	if err == nil && slices.ContainsFunc(facts.Env, func(v string) bool { return strings.HasPrefix(v, name+"=") }) {
 		return nil
 	}
-	w.say("the container gets %s, so that MXMACA lets it onto GPUs that others use (not to set it: gpus.mps in config.toml)", mpsVariable)
-	return []string{mpsVariable}
+	w.say("the container gets %s, so that MXMACA lets it onto GPUs that others use (not to set it: gpus.mps in config.toml)", edits.MPS)
+	return []string{edits.MPS}
 }
 
 // givesMACA reports whether the configuration requests the host's MXMACA for the line.

@@ -21,6 +21,9 @@ const (
 	MaxPrograms = 256
 )
 
+// MPS makes MXMACA let several processes onto a GPU.
+const MPS = "MACA_MPS_MODE=1"
+
 // smi is the driver's program that every user of a GPU expects.
 const smi = "mx-smi"
 

@@ -10,6 +10,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/request"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/device/inventory"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
 // Form is how a container is given its devices.
@@ -54,7 +55,12 @@ func (s *Snapshot) Allocate(ids []string, f Form) (Answer, error) {
 		at := slices.IndexFunc(g.Slices, func(p gpu.Slice) bool { return p.Kind == gpu.SliceVF && p.Index == *d.VF })
 		parts = append(parts, g.Slices[at])
 	}
-	return f.give(s.node, gpus, parts)
+	answer, err := f.give(s.node, gpus, parts)
+	if err == nil && slices.ContainsFunc(ids, func(id string) bool { return inventory.Serves(protocol.ModeShared, id) }) {
+		name, value, _ := strings.Cut(edits.MPS, "=")
+		answer.Env[name] = value // the pod's own variable comes after it
+	}
+	return answer, err
 }
 
 // give returns GPUs and slices of a node in the form.

@@ -229,7 +229,7 @@ func TestPreferShares(t *testing.T) {
 			t.Errorf("%d of %s with %s: %v, want %s", test.n, test.available, test.required, got, test.want)
 		}
 		answer, err := s.Allocate(id("0.0 0.1 1.0"), Form{CDI: true})
-		if err != nil || len(answer.CDI) != 2 || answer.Env["METAX_GPU_INDICES"] != "0,1" {
+		if err != nil || len(answer.CDI) != 2 || answer.Env["METAX_GPU_INDICES"] != "0,1" || answer.Env["MACA_MPS_MODE"] != "1" {
 			t.Errorf("three shares of two GPUs give %v, %v", answer, err)
 		}
 	}
