@@ -67,12 +67,8 @@ func execute(ctx context.Context, args []string, d deps, log *journal) error {
 	defer t.endWarnings()
 	app := t.app()
 	if bad != nil {
-		// Help, version and completion work in any case, and so do the commands that
-		// find and fix the fault.
 		for _, c := range app.Commands {
-			if !slices.Contains([]string{"version", "completion", "config", "doctor", "bugreport"}, c.Name) {
-				c.Before = func(*cli.Context) error { return usageError(bad) }
-			}
+			c.Before = t.badSettings(c.Name, bad)
 		}
 	}
 	if len(args) > 2 && slices.Contains(completion.Verbs, args[1]) {
@@ -91,14 +87,11 @@ func settings() (config.Config, error) {
 	none := func(string) string { return "" }
 	text, err := hostfs.ReadOwn(config.Path)
 	var loaded config.Config
-	if err == nil {
-		loaded, err = config.Load(config.Path, text, none)
-	}
 	if err != nil {
-		defaults, _ := config.Load(config.Path, nil, none)
-		return defaults, err
+		loaded, _ = config.Load(config.Path, nil, none) // the defaults
+		return loaded, err
 	}
-	return loaded, nil
+	return config.Load(config.Path, text, none)
 }
 
 // setting is the value of a string option, or else the configured one. An empty variable of

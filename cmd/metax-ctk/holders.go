@@ -42,8 +42,11 @@ func (t toolkit) keeperOf(c *cli.Context, node gpu.Node, stopped bool) (assign.K
 		Node: node, Root: t.selected(c).Root, Ignore: setting(c, "gpus-ignore", t.settings.Ignore), WaitMax: most,
 		GRPC: func(proc *procfs.Proc, devices holders.Devices, s lease.State) []lease.Source {
 			all := containerds(proc, devices, s)
-			if socket := t.settings.Kubelet.Text; socket != config.KubeletOff {
-				all = append(all, podresources.NewSource(socket, devices))
+			if socket := t.settings.Kubelet; socket.Text != config.KubeletOff {
+				if socket.Origin == string(config.FromDefault) {
+					socket.Text = podresources.Find("/", socket.Text)
+				}
+				all = append(all, podresources.NewSource(socket.Text, devices))
 			}
 			return all
 		},

@@ -72,6 +72,11 @@ func programPage(name string, section int, what, help, also string) string {
 	b.title(name, section)
 	b.heading("NAME")
 	b.line(fmt.Sprintf("%s \\- %s", minus(name), escape(what)))
+	if section == 1 {
+		b.heading("SYNOPSIS")
+		b.line(".B " + minus(name))
+		b.line("[\\fIoptions of docker\\fR] \\fIcommand\\fR [\\fIoptions\\fR] [\\fIarguments\\fR]")
+	}
 	b.heading("DESCRIPTION")
 	if strings.HasPrefix(help, name+": ") { // what the heading says already
 		_, help, _ = strings.Cut(help, "\n")

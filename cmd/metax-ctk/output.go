@@ -26,6 +26,8 @@ func outputFlag() cli.Flag {
 			switch {
 			case slices.Contains(formats, v):
 				return nil
+			case slices.Contains(topologyFormats, v) && define(c.Command.Flags, "format") != nil:
+				return usagef("unknown output format %q: table, json or yaml; did you mean --format %[1]s?", v)
 			case meant == "" && define(c.Command.Flags, "output") != nil:
 				return usagef("-o %s: -o is the format of what is printed: table, json or yaml. To write a file: --output %[1]s", v)
 			}

@@ -152,6 +152,9 @@ func isOption(word string) bool {
 
 // meantOption asks for the option that was probably meant; empty if none is near.
 func meantOption(name string, flags []cli.Flag) string {
+	if name == "format" && define(flags, "o") != nil {
+		return "; did you mean -o?"
+	}
 	var names []string
 	for _, f := range flags {
 		if v, ok := f.(cli.VisibleFlag); !ok || v.IsVisible() {

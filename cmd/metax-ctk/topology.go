@@ -47,12 +47,18 @@ type topologyJSON struct {
 	Explanation *explain.Explanation `json:"explanation,omitempty"`
 }
 
+// topologyFormats are the values of --format.
+var topologyFormats = []string{"matrix", "tree", "svg"}
+
 func (t toolkit) topologyPrint(c *cli.Context) error {
 	render, ok := map[string]func(io.Writer, picture.View) error{
 		"matrix": picture.Matrix, "tree": picture.Tree, "svg": picture.SVG,
 	}[c.String("format")]
+	if v := c.String("format"); v == "json" || v == "yaml" {
+		return usagef("unknown format %q: matrix, tree or svg; did you mean -o %[1]s?", v)
+	}
 	if !ok {
-		return usagef("unknown format %q: matrix, tree or svg%s", c.String("format"), wording.Meant(c.String("format"), "matrix", "tree", "svg"))
+		return usagef("unknown format %q: matrix, tree or svg%s", c.String("format"), wording.Meant(c.String("format"), topologyFormats...))
 	}
 	node, err := t.node(c)
 	if err != nil {

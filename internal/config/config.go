@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -74,9 +75,9 @@ func (c Config) Waits() (time.Duration, error) {
 // envValue are checked where they are used.
 func Load(path string, text []byte, getenv func(string) string) (Config, error) {
 	items, problems := parseFile(text)
-	if len(problems) > 0 {
-		return Config{}, &Error{path, problems}
-	}
+	maps.DeleteFunc(items, func(key string, _ item) bool {
+		return slices.ContainsFunc(problems, func(p Problem) bool { return p.Concerns(key) })
+	})
 	var c Config
 	for _, s := range settings {
 		if s.text == nil {
@@ -93,6 +94,9 @@ func Load(path string, text []byte, getenv func(string) string) (Config, error) 
 	}
 	c.MACA.Labels = listSetting(items, "maca.labels")
 	c.MACA.Requirements = items[requirements].rows
+	if len(problems) > 0 {
+		return c, &Error{path, problems}
+	}
 	return c, nil
 }
 

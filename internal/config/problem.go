@@ -61,6 +61,19 @@ func (r *reader) position(offset int) [2]int {
 	return [2]int{line, column}
 }
 
+// Concerns reports whether a problem is one of the setting of this key: of its value, of its
+// misspelled key as far as it shows which is meant, of its section, or of the whole file.
+func (p Problem) Concerns(key string) bool {
+	if p.Key == "" || p.Key == key || strings.HasPrefix(p.Key, key+".") {
+		return true
+	}
+	if _, ok := Find(p.Key); ok {
+		return false
+	}
+	meant := closestKey(p.Key)
+	return meant != "" && (meant == key || strings.HasPrefix(key, meant+"."))
+}
+
 // closestKey is the key that was probably meant, or empty: a key with one or two typing
 // errors, or the same name in another section.
 func closestKey(key string) string {

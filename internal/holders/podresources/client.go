@@ -30,6 +30,24 @@ type Container struct {
 	Devices map[string][]string
 }
 
+// elsewhere are the sockets of kubelets whose directory is another one: that of k0s.
+var elsewhere = []string{"/var/lib/k0s/kubelet/pod-resources/kubelet.sock"}
+
+// Find returns the usual socket, or one of another place where the host has only that.
+// Root is the host's root directory.
+func Find(root, usual string) string {
+	host, err := hostfs.New(root)
+	if err != nil {
+		return usual
+	}
+	for _, socket := range append([]string{usual}, elsewhere...) {
+		if _, err := host.Lstat(socket); err == nil {
+			return socket
+		}
+	}
+	return usual
+}
+
 // Client asks the kubelet behind one socket.
 type Client struct{ address string }
 

@@ -109,3 +109,27 @@ func TestCheckUser(t *testing.T) {
 		}
 	}
 }
+
+// TestFind: the kubelet of k0s has another directory, and counts where there is no usual one.
+func TestFind(t *testing.T) {
+	root := t.TempDir()
+	add := func(socket string) {
+		if err := os.MkdirAll(filepath.Join(root, filepath.Dir(socket)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(root, socket), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := func(socket string) {
+		t.Helper()
+		if got := Find(root, Socket); got != socket {
+			t.Errorf("found %s, want %s", got, socket)
+		}
+	}
+	want(Socket)
+	add("/var/lib/k0s/kubelet/pod-resources/kubelet.sock")
+	want("/var/lib/k0s/kubelet/pod-resources/kubelet.sock")
+	add(Socket)
+	want(Socket)
+}
