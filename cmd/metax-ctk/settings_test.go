@@ -20,14 +20,14 @@ func TestFaultsStop(t *testing.T) {
 		"[docker]\ninject = 'best'\n":         nil,
 		"[runtime]\nruntimes = 3\n":           nil,
 		"[log]\nlevel = 'all'\n":              nil,
-		"nothing-like-it = 1\n":                nil,
+		"nothing-like-it = 1\n":               nil,
 		"[gpus]\npolcy = 'binpack'\n":         {"pick", "wait"},
 		"[gpus]\nkubelet = 'here'\n":          users,
 		"[gpsu]\npolicy = 'binpack'\n":        users,
 		"[[maca.requirements]]\nmaca = 'x'\n": {"maca"},
-		"rot = '/host'\n":                      nodes,
-		"root = 'host'\n":                      nodes,
-		"root = \n":                            nodes,
+		"rot = '/host'\n":                     nodes,
+		"root = 'host'\n":                     nodes,
+		"root = \n":                           nodes,
 	} {
 		_, err := config.Load("config.toml", []byte(text), func(string) string { return "" })
 		if err == nil {
