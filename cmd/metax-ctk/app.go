@@ -136,7 +136,7 @@ func (t toolkit) app() *cli.App {
 		},
 		Commands: []*cli.Command{
 			t.deviceCommand(), t.healthCommand(), t.topologyCommand(), t.pickCommand(), t.waitCommand(), t.psCommand(), t.topCommand(), t.leaseCommand(), t.sgpuCommand(), t.cdiCommand(),
-			t.macaCommand(), t.runtimeCommand(), t.doctorCommand(), t.snapshotCommand(), t.bugreportCommand(), t.configCommand(),
+			t.macaCommand(), t.setupCommand(), t.runtimeCommand(), t.doctorCommand(), t.snapshotCommand(), t.bugreportCommand(), t.configCommand(),
 			t.simCommand(), t.completionCommand(), t.versionCommand(),
 		},
 	}

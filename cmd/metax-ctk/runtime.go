@@ -232,6 +232,9 @@ func outcomeText(all []setup.Outcome, dry bool) string {
 			fmt.Fprintf(w, "%s: done: %s\n", head, e.Activate)
 		case e.Activate != "" && !dry:
 			fmt.Fprintf(w, "%s: to apply the change: %s\n", head, e.Activate)
+			if len(e.Stops) > 0 {
+				fmt.Fprintf(w, "%s: that %s\n", head, terminal.Line(whatStops(e.Stops)))
+			}
 		}
 	}
 	return w.String()

@@ -88,6 +88,7 @@ func documentKinds() map[string]documentKind {
 		"MacaList":             {installations{}, []string{"maca list"}},
 		"MacaCheck":            {maca.Checked{}, []string{"maca check"}},
 		"RuntimeConfigureList": {[]setup.Outcome{}, []string{"runtime configure --engine docker --dry-run"}},
+		"Setup":                {hostSetup{}, []string{"setup --dry-run"}},
 		"RuntimeWitnessList":   {[]string{}, []string{"runtime witness"}},
 		"Diagnosis":            {doctor.Report{}, []string{"doctor"}},
 		"DoctorList":           {[]doctor.Check{}, []string{"doctor --list"}},

@@ -18,6 +18,9 @@ import (
 // Auto is the engine that means every one on this host.
 const Auto = "auto"
 
+// ErrNone reports a host without an engine.
+var ErrNone = errors.New("no container engine was found on this host; name it: metax-ctk runtime configure --engine docker")
+
 // Order is what to do with which engines. Without Remove and Verify it is setting up.
 type Order struct {
 	// Engine is one of Names, or Auto; Options are about that one.
@@ -47,10 +50,12 @@ type Outcome struct {
 	// Notes are what the changes do not do.
 	Notes []string `json:"notes,omitempty"`
 	// Activate is the command that makes the engine read the changes.
-	Activate  string  `json:"activate,omitempty"`
-	Activated bool    `json:"activated,omitempty"`
-	Proofs    []Proof `json:"proofs,omitempty"`
-	Error     string  `json:"error,omitempty"`
+	Activate  string `json:"activate,omitempty"`
+	Activated bool   `json:"activated,omitempty"`
+	// Stops are the containers that this command stops.
+	Stops  []string `json:"stops,omitempty"`
+	Proofs []Proof  `json:"proofs,omitempty"`
+	Error  string   `json:"error,omitempty"`
 }
 
 // Failed reports whether the running engine is not set up as it should be.
@@ -189,7 +194,7 @@ func (h Host) engines(ctx context.Context, o Order) ([]Engine, error) {
 	}
 	found, err := h.Found(ctx)
 	if err == nil && len(found) == 0 {
-		err = errors.New("no container engine was found on this host; name it: --engine docker")
+		err = ErrNone
 	}
 	return found, err
 }

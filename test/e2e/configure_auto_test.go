@@ -60,8 +60,46 @@ func TestConfigureAuto(t *testing.T) {
 			a.activate(t)
 			a.bare(t)
 		})
+		t.Run("in one go", func(t *testing.T) { a.inOneGo(t, before) })
 		t.Run("one is broken", func(t *testing.T) { a.oneBroken(t) })
 	})
+}
+
+// inOneGo runs metax-ctk setup without a terminal: it restarts nothing, and names the container
+// that a restart of docker stops. Once the daemons have read their configuration, it says that
+// containers see the GPUs.
+func (a auto) inOneGo(t *testing.T, before map[string]entry) {
+	a.must(t, nil, "docker", "run", "--detach", "--rm", "--network=none", "--name", "somebody", imageRef, "/probe", "pause")
+	r := a.run(t, nil, "metax-ctk", "setup")
+	for _, want := range []string{
+		"docker 28.5.2: that stops 1 container: somebody\n",
+		"next: sudo systemctl restart docker\n",
+		"next: sudo systemctl restart crio\n",
+		"next: sudo metax-ctk setup\n",
+		"ok         a container sees the GPUs by CDI: 17 device nodes\n", // Podman's: it has no daemon
+	} {
+		if !strings.Contains(r.stdout, want) {
+			t.Errorf("want %q", want)
+		}
+	}
+	if r.code != 1 || strings.Contains(r.stdout, "\nready\n") {
+		t.Errorf("want exit code 1: %v", r)
+	}
+	if !strings.Contains(a.must(t, nil, "docker", "ps"), "somebody") {
+		t.Error("docker was restarted")
+	}
+	a.activate(t)
+	r = a.run(t, nil, "metax-ctk", "setup")
+	if strings.Count(r.stdout, "a container sees the GPUs by CDI: 17 device nodes") != 2 || strings.Contains(r.stdout, "next: sudo systemctl") {
+		t.Errorf("set up and read: %v", r)
+	}
+	a.running(t)
+	if r := a.run(t, nil, "metax-ctk", "setup", "--undo"); r.code != 0 {
+		t.Errorf("--undo: %v", r)
+	}
+	a.unchanged(t, before, "--undo")
+	a.activate(t)
+	a.bare(t)
 }
 
 // auto is a machine with docker, CRI-O, Podman, and docker's containerd.
