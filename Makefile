@@ -1,4 +1,4 @@
-# make build check test e2e nightly nightly-node nightly-k8s demo bench install deb packages kubectl-metax k8s-test k8s-e2e k8s-demo
+# "make help" lists the targets: each with the first line of the comment above it.
 
 SHELL    := /bin/bash
 VERSION  ?= $(shell tools/version)
@@ -14,15 +14,19 @@ TOOL     := $(GO) tool -modfile=tools/go.mod
 TAGS     := $(shell cat packaging/tags)
 LDFLAGS  := -s -w -X main.buildVersion=$(VERSION)
 
-.PHONY: build programs go version check test e2e nightly nightly-node nightly-k8s demo bench install deb packages packages-check kubectl-metax k8s-test k8s-e2e k8s-demo k8s-images k8s-images-check k8s-archive fuzz docs clean
+.PHONY: help build programs go version check test e2e nightly nightly-node nightly-k8s demo bench install deb packages packages-check kubectl-metax k8s-test k8s-e2e k8s-demo k8s-images k8s-images-check k8s-archive fuzz docs clean
 
+# The programs, in bin.
 build: go
 	umask 022; CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -tags '$(TAGS)' -ldflags '$(LDFLAGS)' -o bin/ $(PROGRAMS:%=./cmd/%)
 	@tools/stamp '$(VERSION)' >bin/.stamp
 
-# bin/ as it is if it was built from this checkout, otherwise built.
+# The programs in bin, as they are if they were built from this checkout, otherwise built.
 programs:
 	@tools/programs '$(VERSION)' '$(GO)'
+
+help:
+	@awk '/^# / { if (said == "") said = substr($$0, 3); next } /^[a-z][a-z0-9-]*:/ && said != "" { split($$0, name, ":"); printf "%-17s %s\n", name[1], said } { said = "" }' Makefile
 
 go:
 	@tools/need-go '$(GO)'
@@ -57,10 +61,12 @@ e2e:
 	test/e2e/run
 	test/packages/run
 
-# All that there is, for a night: the race detector everywhere, longer random tests, fuzzing,
-# every row of e2e, packages and images built twice, the demos. A change of one side can run its own part.
+# All that there is, for a night.
+# The race detector everywhere, longer random tests, fuzzing, every row of e2e, packages and images
+# built twice, the demos. A change of one side can run its own part.
 nightly: check fuzz nightly-node nightly-k8s
 
+# The part of nightly for the node.
 nightly-node:
 	test/unit race
 	$(GO) test -count=1 ./internal/alloc -run TestVectorsOfOtherNumbers -all-numberings
@@ -72,6 +78,7 @@ nightly-node:
 	test/minimal
 	$(MAKE) packages-check demo
 
+# The part of nightly for the cluster.
 nightly-k8s:
 	METAX_K8S_NIGHT=1 k8s/test/e2e/run
 	k8s/test/embedded
@@ -79,9 +86,11 @@ nightly-k8s:
 	k8s/test/unit race
 	$(MAKE) k8s-images-check k8s-demo
 
+# Topology, CDI spec and metax-docker run on a simulated node.
 demo: programs
 	test/demo/run
 
+# Measurements.
 bench: build
 	test/bench/run
 
@@ -90,6 +99,7 @@ docs:
 	$(GO) test ./cmd/metax-ctk -run 'TestReference|TestManPages' -update
 	$(GO) test ./docs -run TestExamples -update
 
+# Programs, man pages and completions below PREFIX.
 install: programs
 	install -d $(DESTDIR)$(PREFIX)/bin
 	install -m 0755 $(PROGRAMS:%=bin/%) $(DESTDIR)$(PREFIX)/bin
@@ -127,11 +137,12 @@ kubectl-metax: go
 k8s-test: go
 	k8s/test/unit
 
-# A real Kubernetes cluster with a simulated node; needs root on a Debian machine, fetches and builds
-# what is missing.
+# A real Kubernetes cluster with a simulated node.
+# Needs root on a Debian machine, fetches and builds what is missing.
 k8s-e2e:
 	k8s/test/e2e/run
 
+# Starts such a cluster and runs a pod with GPUs.
 k8s-demo:
 	k8s/test/demo/run
 
@@ -149,5 +160,6 @@ k8s-images-check: k8s-images
 k8s-archive: go version
 	VERSION='$(VERSION)' k8s/images/build dist/images dist
 
+# Removes bin and dist.
 clean:
 	rm -rf bin dist
