@@ -69,11 +69,8 @@ func (h Host) Do(ctx context.Context, o Order) ([]Outcome, error) {
 	if o.Engine != Auto && !slices.Contains(Names(), o.Engine) {
 		return nil, unknownEngine(o.Engine)
 	}
-	var err error
-	if o.Setup.Runtime, err = h.ownProgram(o, o.Setup.Runtime, "metax-runtime", "runtime-path"); err != nil {
-		return nil, err
-	}
-	if o.Setup.Hook, err = h.ownProgram(o, o.Setup.Hook, "metax-hook", "hook"); err != nil {
+	o, err := h.withPrograms(o)
+	if err != nil {
 		return nil, err
 	}
 	engines, err := h.engines(ctx, o)
@@ -159,6 +156,15 @@ func deviceNodes(node gpu.Node) []string {
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
+}
+
+// withPrograms is the order with the paths of our programs.
+func (h Host) withPrograms(o Order) (_ Order, err error) {
+	if o.Setup.Runtime, err = h.ownProgram(o, o.Setup.Runtime, "metax-runtime", "runtime-path"); err != nil {
+		return o, err
+	}
+	o.Setup.Hook, err = h.ownProgram(o, o.Setup.Hook, "metax-hook", "hook")
+	return o, err
 }
 
 // ownProgram is where the engine finds one of our programs: the path that is given,

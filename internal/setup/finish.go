@@ -20,6 +20,10 @@ func (h Host) Finish(ctx context.Context, o Order, all []Outcome, agrees func(Ou
 	if !h.Root.Real() {
 		return nil // no engine runs there
 	}
+	o, err := h.withPrograms(o)
+	if err != nil {
+		return err
+	}
 	var failed []error
 	for i := range all {
 		one := &all[i]
