@@ -134,37 +134,14 @@ func (t toolkit) valuesOf(u unfinished, f cli.Flag, current string) completion.A
 // for its value in the help, or an argument, which is such a word. For FILE, DIR and PATH
 // the shell offers files.
 func (t toolkit) values(u unfinished, name, kind, current string) completion.Answer {
+	if words, ok := t.hostWords(u, name, current); ok {
+		return words
+	}
 	switch name {
 	case "node":
 		return withFiles(completion.From(current, completion.Words(append([]string{node.Host}, sim.Names()...)...)))
-	case "NODE":
-		return completion.From(current, completion.Words(sim.Names()...))
-	case "free", "require":
-		return t.gpuList(u, current, "all")
-	case "busy":
-		return t.gpuList(u, current, "all", "none")
-	case "exclude":
-		return t.gpuList(u, current)
 	case "ignore":
 		return completion.List(current, completion.Words(health.Codes...))
-	case "log-level":
-		return completion.From(current, completion.Words(config.LogLevels...))
-	case "log-format":
-		return completion.From(current, completion.Words(config.LogFormats...))
-	case "GPU":
-		return completion.From(current, completion.GPUs(current, t.gpus(u)))
-	case "SLICE":
-		var words []completion.Candidate
-		for _, g := range t.gpus(u) {
-			for _, s := range g.Slices {
-				words = append(words, completion.Candidate{Word: s.Name(), Help: "of GPU " + g.BDF.String()})
-			}
-		}
-		return completion.From(current, words)
-	case "ID":
-		return completion.From(current, completion.Words(t.leaseIDs(u)...))
-	case "VERSION":
-		return completion.From(current, completion.Words(t.macaVersions(u)...))
 	case "policy":
 		return completion.From(current, completion.Names(alloc.Policies()))
 	case "scope":
@@ -175,8 +152,6 @@ func (t toolkit) values(u unfinished, name, kind, current string) completion.Ans
 			ids = append(ids, completion.Candidate{Word: c.ID, Help: c.Title})
 		}
 		return completion.List(current, ids)
-	case "engine":
-		return completion.From(current, completion.Words(append(setup.Names(), "auto")...))
 	case "KEY":
 		return completion.From(current, settingKeys(""))
 	case "KEY=VALUE":
@@ -193,17 +168,45 @@ func (t toolkit) values(u unfinished, name, kind, current string) completion.Ans
 		}
 		return completion.From(current, completion.Words("json", "yaml"))
 	}
-	words := map[string]string{
-		"output-format": "table json yaml", "sizes": "warn off enforce", "weights": "kind bandwidth",
-		"source": "lease docker containerd podman cri-o kubernetes processes", "qos": "fixed-share best-effort burst-share",
-		"vendor": "metax-tech.com", "class": "gpu sgpu maca", "bash|zsh|fish": "bash zsh fish",
+	words := map[string][]string{ // that depend on nothing
+		"output-format": {"table", "json", "yaml"}, "sizes": {"warn", "off", "enforce"}, "weights": {"kind", "bandwidth"},
+		"source": {"lease", "docker", "containerd", "podman", "cri-o", "kubernetes", "processes"},
+		"qos":    {"fixed-share", "best-effort", "burst-share"}, "vendor": {"metax-tech.com"}, "class": {"gpu", "sgpu", "maca"},
+		"bash|zsh|fish": {"bash", "zsh", "fish"}, "NODE": sim.Names(), "log-level": config.LogLevels, "log-format": config.LogFormats,
+		"engine": append(setup.Names(), "auto"),
 	}[name]
-	answer := completion.From(current, completion.Words(strings.Fields(words)...))
-	switch kind {
-	case "FILE", "DIR", "PATH":
+	answer := completion.From(current, completion.Words(words...))
+	if slices.Contains([]string{"FILE", "DIR", "PATH"}, kind) {
 		return withFiles(answer)
 	}
 	return answer
+}
+
+// hostWords are the values that depend on the host: GPUs, slices, leases, installations of MXMACA.
+func (t toolkit) hostWords(u unfinished, name, current string) (_ completion.Answer, ok bool) {
+	switch name {
+	case "free", "require":
+		return t.gpuList(u, current, "all"), true
+	case "busy":
+		return t.gpuList(u, current, "all", "none"), true
+	case "exclude":
+		return t.gpuList(u, current), true
+	case "GPU":
+		return completion.From(current, completion.GPUs(current, t.gpus(u))), true
+	case "SLICE":
+		var words []completion.Candidate
+		for _, g := range t.gpus(u) {
+			for _, s := range g.Slices {
+				words = append(words, completion.Candidate{Word: s.Name(), Help: "of GPU " + g.BDF.String()})
+			}
+		}
+		return completion.From(current, words), true
+	case "ID":
+		return completion.From(current, completion.Words(t.leaseIDs(u)...)), true
+	case "VERSION":
+		return completion.From(current, completion.Words(t.macaVersions(u)...)), true
+	}
+	return completion.Answer{}, false
 }
 
 // withFiles lets the shell offer files where no word fits.

@@ -57,6 +57,7 @@ func everyNode(spec, dir string) map[string]nodeCase {
 		"maca list":         {"", map[string]string{"any": noFiles, "snapshot": `(?m)^maca +3.3.0.15 `}},
 		"maca check":        {"", map[string]string{"any": noFiles, "snapshot": `no problem found`}},
 		"runtime configure": sayAny("--dry-run --engine docker", noEngine),
+		"setup":             sayAny("--dry-run", noEngine),
 		"runtime witness":   sayAny("", ``), // the container in which it runs
 		"doctor":            {"", map[string]string{"any": needsOne, "snapshot": ` checks, \d+ finding`}},
 		"snapshot":          sayAny("", needsOne),

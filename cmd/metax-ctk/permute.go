@@ -24,101 +24,132 @@ var habits = map[string]string{
 // arguments, and so does a negative number that is not an option. "help" before a command
 // is --help behind it, and --version or -v without a command is the command version.
 func permute(app *cli.App, args []string) ([]string, error) {
-	type level struct {
-		name  string
-		flags []cli.Flag
-		words []string
-	}
-	levels := []level{{name: args[0], flags: app.Flags}}
-	commands := app.Commands
-	path := app.Name
-	var positional []string
-	help := false
-
-	words := args[1:]
-	for len(words) > 0 {
-		word := words[0]
-		words = words[1:]
-		if word == "--" {
-			positional = append(positional, words...)
-			break
+	l := commandLine{levels: []level{{name: args[0], flags: app.Flags}}, commands: app.Commands, program: app.Name, path: app.Name, rest: args[1:]}
+	for len(l.rest) > 0 {
+		word := l.rest[0]
+		l.rest = l.rest[1:]
+		var err error
+		switch {
+		case word == "--":
+			l.positional, l.rest = append(l.positional, l.rest...), nil
+		case isOption(word):
+			err = l.takeOption(word)
+		default:
+			err = l.takeWord(word)
 		}
-		if !isOption(word) {
-			c := find(commands, word)
-			switch {
-			case c != nil:
-				levels = append(levels, level{name: word, flags: c.Flags})
-				commands, path = c.Subcommands, path+" "+c.Name
-			case help:
-				return nil, unknownCommand(word, path, commands)
-			case word == "help" && len(commands) > 0:
-				help = true
-			default:
-				positional = append(positional, word)
-				commands = nil
-			}
-			continue
-		}
-		name, value, inline := strings.Cut(strings.TrimLeft(word, "-"), "=")
-		if name == "help" || name == "h" {
-			last := &levels[len(levels)-1]
-			last.words = append(last.words, word)
-			continue
-		}
-		if (name == "version" || name == "v") && path == app.Name && !inline {
-			if !help { // "help -v" is the help of the program
-				words = append([]string{"version"}, words...)
-			}
-			continue
-		}
-		at := len(levels) - 1
-		var f cli.Flag
-		for ; at >= 0; at-- {
-			if f = define(levels[at].flags, name); f != nil {
-				break
-			}
-		}
-		if last := levels[len(levels)-1].flags; f == nil && define(last, habits[name]) != nil {
-			f, at, word = define(last, habits[name]), len(levels)-1, "--"+habits[name]
-			if inline {
-				word += "=" + value
-			}
-		}
-		if f == nil || f.Names()[0] == "version" {
-			var flags []cli.Flag
-			for _, l := range levels {
-				flags = append(flags, l.flags...)
-			}
-			if path == app.Name && (name == "o" || name == "output-format") {
-				return nil, usagef("option %s goes behind the command: metax-ctk device list -o json", word)
-			}
-			return nil, usagef("unknown option %q; see %s --help%s", word, path, meantOption(name, flags))
-		}
-		levels[at].words = append(levels[at].words, word)
-		if !inline && takesValue(f) {
-			if len(words) == 0 {
-				return nil, usagef("option %s needs a value; see %s --help", word, path)
-			}
-			value = words[0]
-			levels[at].words = append(levels[at].words, value)
-			words = words[1:]
-		}
-		if err := checkValue(f, value); err != nil && (inline || takesValue(f)) {
+		if err != nil {
 			return nil, err
 		}
 	}
+	return l.ordered(), nil
+}
 
-	if last := &levels[len(levels)-1]; help {
-		last.words = append(last.words, "--help")
+// level is a command of the line, with the options that it defines.
+type level struct {
+	name  string
+	flags []cli.Flag
+	words []string // its options as they were typed
+}
+
+// commandLine is a command line while it is reordered.
+type commandLine struct {
+	levels        []level
+	commands      []*cli.Command // that may follow
+	program, path string         // "metax-ctk", "metax-ctk cdi list"
+	positional    []string
+	help          bool     // "help" stands before a command
+	rest          []string // the words that were not yet looked at
+}
+
+func (l *commandLine) last() *level { return &l.levels[len(l.levels)-1] }
+
+// takeWord takes a word that is not an option: a command, or an argument.
+func (l *commandLine) takeWord(word string) error {
+	c := find(l.commands, word)
+	switch {
+	case c != nil:
+		l.levels = append(l.levels, level{name: word, flags: c.Flags})
+		l.commands, l.path = c.Subcommands, l.path+" "+c.Name
+	case l.help:
+		return unknownCommand(word, l.path, l.commands)
+	case word == "help" && len(l.commands) > 0:
+		l.help = true
+	default:
+		l.positional, l.commands = append(l.positional, word), nil
 	}
-	var out []string
-	for _, l := range levels {
-		out = append(append(out, l.name), l.words...)
+	return nil
+}
+
+// takeOption takes an option, and the word that is its value.
+func (l *commandLine) takeOption(word string) error {
+	name, value, inline := strings.Cut(strings.TrimLeft(word, "-"), "=")
+	if name == "help" || name == "h" {
+		l.last().words = append(l.last().words, word)
+		return nil
 	}
-	if len(positional) > 0 {
-		out = append(append(out, "--"), positional...)
+	if (name == "version" || name == "v") && l.path == l.program && !inline {
+		if !l.help { // "help -v" is the help of the program
+			l.rest = append([]string{"version"}, l.rest...)
+		}
+		return nil
 	}
-	return out, nil
+	at, f := l.definition(name)
+	if habit := habits[name]; f == nil && define(l.last().flags, habit) != nil {
+		at, f, word = l.last(), define(l.last().flags, habit), "--"+habit
+		if inline {
+			word += "=" + value
+		}
+	}
+	if f == nil || f.Names()[0] == "version" {
+		return l.unknownOption(word, name)
+	}
+	at.words = append(at.words, word)
+	if !inline && takesValue(f) {
+		if len(l.rest) == 0 {
+			return usagef("option %s needs a value; see %s --help", word, l.path)
+		}
+		value, l.rest = l.rest[0], l.rest[1:]
+		at.words = append(at.words, value)
+	}
+	if inline || takesValue(f) {
+		return checkValue(f, value)
+	}
+	return nil
+}
+
+// definition is the innermost command that defines an option, and its definition; nil if none does.
+func (l *commandLine) definition(name string) (*level, cli.Flag) {
+	for at := len(l.levels) - 1; at >= 0; at-- {
+		if f := define(l.levels[at].flags, name); f != nil {
+			return &l.levels[at], f
+		}
+	}
+	return nil, nil
+}
+
+func (l *commandLine) unknownOption(word, name string) error {
+	if l.path == l.program && (name == "o" || name == "output-format") {
+		return usagef("option %s goes behind the command: metax-ctk device list -o json", word)
+	}
+	var flags []cli.Flag
+	for _, one := range l.levels {
+		flags = append(flags, one.flags...)
+	}
+	return usagef("unknown option %q; see %s --help%s", word, l.path, meantOption(name, flags))
+}
+
+// ordered are the words with each option behind its command, and the arguments behind "--".
+func (l *commandLine) ordered() (words []string) {
+	if l.help {
+		l.last().words = append(l.last().words, "--help")
+	}
+	for _, one := range l.levels {
+		words = append(append(words, one.name), one.words...)
+	}
+	if len(l.positional) > 0 {
+		words = append(append(words, "--"), l.positional...)
+	}
+	return words
 }
 
 // checkValue returns what is wrong with the value of an option that is not a text: cli names the

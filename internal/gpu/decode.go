@@ -63,33 +63,14 @@ func (n Node) Check() error {
 		if g.BDF != (BDF{}) && bdf[g.BDF] {
 			return bad("PCI address %s occurs twice", g.BDF)
 		}
-		if g.NUMA < NUMAUnknown {
-			return bad("GPU %s has NUMA node %d", g.BDF, g.NUMA)
-		}
-		if g.CPUs != "" && !ValidCPUList(g.CPUs) {
-			return bad("GPU %s has the processors %.80q; want a list such as 0-31,64-95", g.BDF, g.CPUs)
-		}
-		if g.MemoryMiB < 0 {
-			return bad("GPU %s has %d MiB of memory", g.BDF, g.MemoryMiB)
-		}
-		if g.LinkDomain < 0 {
-			return bad("GPU %s has link domain %d", g.BDF, g.LinkDomain)
-		}
-		if g.Serial != "" && !ValidSerial(g.Serial) {
-			return bad("GPU %s has serial number %q", g.BDF, g.Serial)
-		}
-		if g.UUID != "" {
-			key := strings.ToLower(string(g.UUID))
+		if key := strings.ToLower(string(g.UUID)); key != "" {
 			if other, ok := uuid[key]; ok {
 				return bad("GPUs %s and %s have the same UUID %s", other, g.BDF, g.UUID)
 			}
 			uuid[key] = g.BDF
 		}
-		if err := checkNodes(g.Nodes, g.NodeGIDs); err != nil {
-			return bad("GPU %s: %v", g.BDF, err)
-		}
-		if err := g.checkSlices(); err != nil {
-			return bad("GPU %s: %v", g.BDF, err)
+		if err := g.check(); err != nil {
+			return bad("GPU %s%v", g.BDF, err)
 		}
 		index[g.Index], bdf[g.BDF] = true, true
 	}
@@ -111,6 +92,29 @@ func (n Node) Check() error {
 		if l.GBps < 0 {
 			return bad("link between %d and %d has %g GB/s", l.A, l.B, l.GBps)
 		}
+	}
+	return nil
+}
+
+// check returns what is wrong with a GPU by itself, to be read behind its name.
+func (g GPU) check() error {
+	switch {
+	case g.NUMA < NUMAUnknown:
+		return fmt.Errorf(" has NUMA node %d", g.NUMA)
+	case g.CPUs != "" && !ValidCPUList(g.CPUs):
+		return fmt.Errorf(" has the processors %.80q; want a list such as 0-31,64-95", g.CPUs)
+	case g.MemoryMiB < 0:
+		return fmt.Errorf(" has %d MiB of memory", g.MemoryMiB)
+	case g.LinkDomain < 0:
+		return fmt.Errorf(" has link domain %d", g.LinkDomain)
+	case g.Serial != "" && !ValidSerial(g.Serial):
+		return fmt.Errorf(" has serial number %q", g.Serial)
+	}
+	if err := checkNodes(g.Nodes, g.NodeGIDs); err != nil {
+		return fmt.Errorf(": %w", err)
+	}
+	if err := g.checkSlices(); err != nil {
+		return fmt.Errorf(": %w", err)
 	}
 	return nil
 }
