@@ -120,6 +120,7 @@ func newBench(t *testing.T, name string) *bench {
 	b.info = map[string]any{
 		"ServerVersion": "29.5.0", "CgroupDriver": "systemd", "CgroupVersion": "2", "SecurityOptions": []string{"name=seccomp,profile=builtin"},
 		"CDISpecDirs": []string{"/etc/cdi", "/var/run/cdi"}, "DiscoveredDevices": discovered,
+		"DefaultRuntime": "runc", "Runtimes": map[string]any{"runc": map[string]any{"path": "runc"}, "metax": map[string]any{"path": "/usr/bin/metax-runtime"}},
 	}
 	return b
 }
@@ -272,17 +273,24 @@ func programsDir(t *testing.T) string {
 	return dir
 }
 
-// findings are what all checks find.
-func (b *bench) findings() []Finding {
+// collect returns the facts without the time that programs took, which says how busy this machine
+// is.
+func (b *bench) collect() *Facts {
 	b.t.Helper()
 	f, err := Collect(context.Background(), b.c)
 	b.must(err)
-	// How long a program takes says how busy this machine is.
 	for _, calls := range [][]Call{f.Node.SMI, f.Node.Library} {
 		for i := range calls {
 			calls[i].Took = 0
 		}
 	}
+	return f
+}
+
+// findings are what all checks find.
+func (b *bench) findings() []Finding {
+	b.t.Helper()
+	f := b.collect()
 	for _, change := range b.change {
 		change(f)
 	}

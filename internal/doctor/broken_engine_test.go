@@ -60,6 +60,29 @@ var brokenEngines = []brokenNode{
 		tree: func(b *bench) { b.info["DiscoveredDevices"] = nil },
 	},
 	{
+		check: "docker-read", severity: Error, what: "the docker daemon has not read DIR/etc/docker/daemon.json: it does not know the runtime metax", fix: "systemctl restart docker",
+		tree: func(b *bench) { b.info["Runtimes"] = map[string]any{"runc": map[string]any{"path": "runc"}} },
+	},
+	{
+		check: "docker-read", name: "path", severity: Error, what: "it does not know the runtime metax", fix: "systemctl restart docker",
+		tree: func(b *bench) {
+			b.info["Runtimes"] = map[string]any{"metax": map[string]any{"path": "/usr/local/bin/metax-runtime"}}
+		},
+	},
+	{
+		check: "docker-read", name: "default", severity: Warning, what: "its default runtime is runc, not metax", fix: "systemctl restart docker",
+		tree: func(b *bench) {
+			b.tree["etc/docker/daemon.json"] = sim.File{Data: `{"runtimes": {"metax": {"path": "/usr/bin/metax-runtime"}}, "default-runtime": "metax"}`}
+		},
+	},
+	{
+		check: "docker-read", name: "CDI", severity: Error, what: "the docker daemon has not read DIR/etc/docker/daemon.json: CDI is off", fix: "systemctl restart docker",
+		tree: func(b *bench) {
+			b.tree["etc/docker/daemon.json"] = sim.File{Data: `{"features": {"cdi": true}}`}
+			b.info["CDISpecDirs"] = nil
+		},
+	},
+	{
 		check: "docker-groups", severity: Info, what: "docker 28.5.2 drops the groups of CDI devices with --user", fix: "docker run --group-add 44 …",
 		tree: func(b *bench) { b.engine("dockerd", "28.5.2") },
 	},
@@ -194,6 +217,7 @@ var brokenEngines = []brokenNode{
 		tree: func(b *bench) {
 			b.drop("usr/bin/metax-runtime")
 			b.tree["etc/docker/daemon.json"] = sim.File{Data: `{"default-runtime": "metax", "runtimes": {"metax": {"path": "/usr/bin/metax-runtime"}}}`}
+			b.info["DefaultRuntime"] = "metax"
 		},
 	},
 	{

@@ -104,6 +104,26 @@ var dockerChecks = []Check{
 			}
 		}
 	}},
+	{"docker-read", "the docker daemon has read its configuration", (*Facts).dockerAsked, func(f *Facts, found *findings) {
+		d := f.Engines.Docker
+		add := func(severity Severity, what, why string) {
+			found.add(severity, fmt.Sprintf("the docker daemon has not read %s: %s", f.at(d.Config), what), why, "systemctl restart docker")
+		}
+		if !f.dockerAsked() {
+			return
+		}
+		for _, name := range sorted(d.Runtimes) {
+			if p, known := d.Info.Runtimes[name]; strings.HasSuffix(d.Runtimes[name], "/"+shim) && (!known || p.Path != "" && p.Path != d.Runtimes[name]) {
+				add(Error, "it does not know the runtime "+name, "containers that name it do not start")
+			}
+		}
+		if is := d.Info.DefaultRuntime; d.Default != "" && is != "" && is != d.Default {
+			add(Warning, fmt.Sprintf("its default runtime is %s, not %s", is, d.Default), "containers that name no runtime are made by another one")
+		}
+		if d.Version.AtLeast(25, 0) && d.CDI == engine.On && len(d.Info.CDISpecDirs) == 0 {
+			add(Error, "CDI is off", `docker run --device metax-tech.com/gpu=0 fails with: could not select device driver "cdi"`)
+		}
+	}},
 	{"docker-groups", "docker keeps the groups of device nodes", func(f *Facts) bool { return f.Engines.Docker.Version.AtLeast(25, 0) && f.Specs.hasKind(gpuKind) }, func(f *Facts, found *findings) {
 		d := f.Engines.Docker
 		if !d.There() || !d.Version.Before(29, 5) || !d.Version.AtLeast(25, 0) || !slices.ContainsFunc(f.Specs.Ours, func(o Spec) bool { return o.Groups }) {

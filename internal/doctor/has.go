@@ -15,6 +15,13 @@ func collected(collector string, also func(*Facts) bool) func(*Facts) bool {
 	}
 }
 
+// dockerAsked reports whether docker's daemon, which reads the configuration of this host, has said
+// how it is set up.
+func (f *Facts) dockerAsked() bool {
+	d := f.Engines.Docker
+	return d.There() && d.Info != nil && !d.Info.Rootless() && d.Broken == ""
+}
+
 // loaded reports whether there are GPUs and their driver is loaded.
 func (f *Facts) loaded() bool { return len(f.Kernel.GPUs) > 0 && f.Kernel.Module.Loaded }
 

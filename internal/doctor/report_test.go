@@ -47,8 +47,7 @@ func TestReport(t *testing.T) {
 	b.write()
 	b.must(os.Chmod(b.path(gpuSpec), 0o600))
 	b.put("/etc/cdi/odd.json", "{\x1b[2J")
-	f, err := Collect(context.Background(), b.c)
-	b.must(err)
+	f := b.collect()
 	f.System.MissingCalls = []string{"mount_setattr"}
 	report := NewReport(Checks(), f)
 	if report.Healthy || !report.Has("kernel") || report.Has("numa") {
