@@ -18,8 +18,9 @@ import (
 // cluster is what lookup sees in the test.
 type cluster struct{ dynamic.Interface }
 
-func (c cluster) GetClientFor(_, kind string) (dynamic.NamespaceableResourceInterface, bool, error) {
-	return c.Resource(schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: strings.ToLower(kind) + "s"}), true, nil
+func (c cluster) GetClientFor(version, kind string) (dynamic.NamespaceableResourceInterface, bool, error) {
+	group, err := schema.ParseGroupVersion(version)
+	return c.Resource(group.WithResource(strings.ToLower(kind) + "s")), true, err
 }
 
 // lists are the kinds of what lookup finds.
@@ -29,7 +30,7 @@ var lists = map[schema.GroupVersionResource]string{
 }
 
 // beside renders a chart with values in a cluster that has an object.
-func beside(t *testing.T, name string, object *unstructured.Unstructured, values map[string]any) (map[string]string, error) {
+func beside(t *testing.T, name string, object *unstructured.Unstructured, values map[string]any, more ...*unstructured.Unstructured) (map[string]string, error) {
 	t.Helper()
 	chart, err := loader.Load(name)
 	if err != nil {
@@ -40,7 +41,11 @@ func beside(t *testing.T, name string, object *unstructured.Unstructured, values
 	if err != nil {
 		t.Fatal(err)
 	}
-	return engine.RenderWithClientProvider(chart, all, cluster{fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), lists, object)})
+	there := []runtime.Object{object}
+	for _, o := range more {
+		there = append(there, o)
+	}
+	return engine.RenderWithClientProvider(chart, all, cluster{fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), lists, there...)})
 }
 
 // daemonSet is one with a container of that image and a volume of that path of the host.

@@ -249,6 +249,9 @@ func TestOperatorRefuses(t *testing.T) {
 		"maca: {cleanupConfig: {threshold: 0}}":                       "at '/maca/cleanupConfig/threshold'",
 		"maca: {cleanupConfig: {cleanupPolicy: Always}}":              "at '/maca/cleanupConfig/cleanupPolicy'",
 		"vfioManager: {nodes: [{nodeName: a}]}":                       "at '/vfioManager/nodes/0'",
+		"vfnumsConfig: {nodes: {a: {vinum: 2}}}":                      "at '/vfnumsConfig/nodes/a'",
+		"vfnumsConfig: {node: {a: {vfnum: 2}}}":                       "at '/vfnumsConfig'",
+		"driverConfig: {nodes-config: [{nodename: a, vfNum: 2}]}":     "at '/driverConfig/nodes-config'",
 		"cmInit: {a: 1}":                                              "cmInit: this version",
 		"vendor: {domain: example.com}":                               "vendor: this version",
 		"driverConfigFile: '{'":                                       "driverConfigFile: it is no YAML",
@@ -302,7 +305,7 @@ func TestOperatorRights(t *testing.T) {
 		"Role metax-operator-operator: create coordination.k8s.io/leases",
 		"Role metax-operator-operator: create,patch,delete apps/daemonsets metax-gpu-label,metax-gpu-device,metax-exporter,metax-container-runtime,metax-driver,metax-maca,metax-maca-n,metax-vf-manager,metax-vfio-manager",
 		"Role metax-operator-operator: get,update coordination.k8s.io/leases metax-operator",
-		"Role metax-operator-operator: list,watch /configmaps driver-config,metax-vfio-config",
+		"Role metax-operator-operator: list,watch /configmaps driver-config,driver-config-values,metax-vfio-config,metax-vfio-config-values,metax-device-config,metax-device-config-values",
 		"Role metax-operator-operator: list,watch apps/daemonsets",
 		"Role metax-operator-operator: list,watch,create,delete /pods",
 	}

@@ -34,7 +34,8 @@ func TestRefused(t *testing.T) {
 		{"gpuDevice: {excludeGPUs: ['0,1']}", "at '/gpuDevice/excludeGPUs/0'"},
 		{"pullPolicy: Sometimes", "at '/pullPolicy'"},
 		{"kubeletRootDir: var/lib/kubelet", "at '/kubeletRootDir'"},
-		{"gpuAware: {scoreWeight: 5}", "at '/gpuAware/scoreWeight': got number, want string"},
+		{"gpuAware: {scoreWeight: true}", "at '/gpuAware/scoreWeight'"},
+		{"gpuAware: {scoreWeight: -1}", "at '/gpuAware/scoreWeight'"},
 		{"gpuAware: {scoreWeight: '-1'}", "at '/gpuAware/scoreWeight'"},
 		{"gpuAware: {extender: {httpTimeout: 1m}}", "at '/gpuAware/extender/httpTimeout'"},
 		{"gpuAware: {extender: {ignoredByScheduler: true}}", "at '/gpuAware/extender': additional properties 'ignoredByScheduler' not allowed"},
@@ -82,6 +83,7 @@ func TestAccepted(t *testing.T) {
 		"registry: notmetax-tech.community/x",
 		"global: {a: 1}",
 		"gpuAware: {scoreWeight: '5', lossWeight: '1', log: {level: debug}}",
+		"gpuAware: {scoreWeight: 2}", // as --set gpuAware.scoreWeight=2 does
 		"topoDiscovery: {deploy: false, mode: dragonfly}",
 		"gpuDevice: {config: {mode: native, shareNums: 8, sgpuHybrid: false}}",
 		"gpuDevice: {config: {mode: sgpu, nodes: [{nodeName: a, mode: shared}, {nodeSelector: {pool: b}, mode: vgpu}]}}",

@@ -193,15 +193,15 @@ gpuLabel:
 // TestDeviceConfig has values, and the keys of the ConfigMap metax-device-config that come from them.
 func TestDeviceConfig(t *testing.T) {
 	for _, test := range []struct{ values, key, want string }{
-		{"", "cluster-config", "deviceAllocationStrategy: native\nmode: native\nsgpuHybrid: null\nshareNums: 4\n"},
-		{"gpuDevice: {sGPUHybridMode: true}", "cluster-config", "deviceAllocationStrategy: native\nmode: sgpu\nsgpuHybrid: null\nshareNums: 4\n"},
+		{"", "cluster-config", "deviceAllocationStrategy: native\nmode: native\nsgpuHybrid: null\nshareNums: 4"},
+		{"gpuDevice: {sGPUHybridMode: true}", "cluster-config", "deviceAllocationStrategy: native\nmode: sgpu\nsgpuHybrid: null\nshareNums: 4"},
 		{"gpuDevice: {cmInit: {config: {cluster-config: 'mode: shared', version: v2}}}", "cluster-config", "mode: shared"},
 		{"gpuDevice: {cmInit: {config: {cluster-config: {mode: shared}}}}", "cluster-config", "mode: shared"},
 		{"gpuDevice: {cmInit: {config: {version: v2}}}", "nodes-config", ""},
 		{"gpuDevice: {cmInit: {config: 'data: {nodes-config: \"[]\"}'}}", "nodes-config", "[]"},
 	} {
 		all := objects(t, mustRender(t, "1.34.4", test.values))
-		if got := as[corev1.ConfigMap](t, all, "ConfigMap/metax-device-config").Data[test.key]; got != test.want {
+		if got := as[corev1.ConfigMap](t, all, "ConfigMap/metax-device-config-values").Data[test.key]; got != test.want {
 			t.Errorf("%s: %s is %q, want %q", test.values, test.key, got, test.want)
 		}
 	}

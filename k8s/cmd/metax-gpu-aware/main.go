@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/urfave/cli/v2"
@@ -107,18 +108,24 @@ func serve(c *cli.Context, o options, client corev1client.CoreV1Interface, log *
 	registry := prometheus.NewRegistry()
 	metrics := extender.NewMetrics(registry, cluster)
 	e := &extender.Extender{Cluster: cluster, MaxBody: c.Int64("max-body"), Log: log, Metrics: metrics}
-	follower := &extender.Follower{Cluster: cluster, Weigh: func(w protocol.Weights, problems []string) {
+	reporter := &extender.Reporter{Client: client, Log: log}
+	var running sync.WaitGroup
+	follower := &extender.Follower{Cluster: cluster, Weigh: func(data map[string]string, over []string) {
+		w, problems := protocol.ParseWeights(data)
 		for _, problem := range problems {
 			log.Warn("the ConfigMap with the weights has a mistake", "name", c.String("config-map"), "problem", problem)
 		}
-		log.Info("weights", "score", w.Score, "loss", w.Loss)
+		log.Info("weights", "score", w.Score, "loss", w.Loss, "edited", over)
 		metrics.SetConfigProblems(len(problems))
+		if len(problems) > 0 {
+			running.Go(func() { reporter.Weights(ctx, c.String("namespace"), c.String("config-map"), problems, time.Now()) })
+			return // those from before hold; after a start there are none, and the policy decides
+		}
 		e.Weigh(w)
 	}}
 	e.Ready = follower.Ready
-	var running sync.WaitGroup
 	running.Go(func() { follower.Run(ctx, client, c.String("namespace"), c.String("config-map")) })
-	running.Go(func() { (&extender.Reporter{Client: client, Log: log}).Run(ctx, cluster) })
+	running.Go(func() { reporter.Run(ctx, cluster) })
 	running.Go(func() { stop(extender.Serve(ctx, c.String("address"), o.tls, e.Handler())) })
 	if address := c.String("metrics-address"); address != "" {
 		running.Go(func() {

@@ -12,7 +12,7 @@ import (
 // factsOf returns what is published of a Status. A GPU with virtual functions is in use if one of
 // them is.
 func factsOf(s plugin.Status) publish.Facts {
-	f := publish.Facts{Node: s.Node, State: s.State, Mode: s.Mode, Blocked: s.Blocked, Registration: s.Registration}
+	f := publish.Facts{Node: s.Node, State: s.State, Mode: s.Mode, Blocked: s.Blocked, Edited: s.Edited, Registration: s.Registration}
 	for _, d := range s.Devices {
 		if d.GPU >= 0 && slices.Contains(s.InUse, d.ID) && !slices.Contains(f.InUse, d.GPU) {
 			f.InUse = append(f.InUse, d.GPU)

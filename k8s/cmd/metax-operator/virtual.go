@@ -27,6 +27,8 @@ func virtualFlags(config string) []cli.Flag {
 		&cli.StringFlag{Name: "root", Value: "/", Usage: "`DIR` of the host; another than / is a simulated node"},
 		&cli.StringFlag{Name: "reports-dir", Value: report.Dir, Usage: "`DIR` for the report and for the record of what was changed"},
 		&cli.StringFlag{Name: "config-dir", Value: "/etc/" + config, Usage: "`DIR` with the data of the ConfigMap " + config},
+		&cli.StringFlag{Name: "values-dir", Value: "/etc/" + protocol.ValuesOf(config), Usage: "`DIR` with the data of the ConfigMap " + protocol.ValuesOf(config)},
+		&cli.StringFlag{Name: "named", Usage: "`SUM` of the data of which the controller knows that every name in it is that of a node; with other data, a node that is not named keeps what it has"},
 		&cli.StringFlag{Name: "podresources-socket", Value: podresources.Socket, Usage: "`SOCKET` on which the kubelet lists the devices of pods"},
 		&cli.StringFlag{Name: "engine-root", Value: "/", Usage: "`DIR` of the host below which the container engine finds the files of --root, for the CDI specs"},
 		&cli.DurationFlag{Name: "interval", Value: 5 * time.Second, Usage: "`TIME` between two looks at the node"},
@@ -44,12 +46,11 @@ func vfCommand() *cli.Command {
 					if c.Bool("give-back") {
 						return v.Step(ctx, protocol.VFWish{})
 					}
-					data, err := virtual.ReadConfig(c.String("config-dir"))
-					wish := protocol.ParseVFNums(data).For(c.String("node-name"))
+					data, named, err := config(c)
 					if err != nil {
-						wish = protocol.VFWish{Named: true, Problem: err.Error()}
+						return v.Step(ctx, protocol.VFWish{Named: true, Problem: err.Error()})
 					}
-					return v.Step(ctx, wish)
+					return v.Step(ctx, protocol.ParseVFNums(data).For(c.String("node-name"), named))
 				}
 			})
 		},
@@ -65,18 +66,31 @@ func vfioCommand() *cli.Command {
 				v := virtual.VFIO{Host: host, Bus: virtual.NewBus(host), Users: users, Record: record, UUIDs: uuids(c.String("root"))}
 				return func(ctx context.Context) (report.Report, bool) {
 					if c.Bool("give-back") {
-						return v.Step(ctx, nil, "")
+						return v.Step(ctx, protocol.VFIOWish{})
 					}
-					data, err := virtual.ReadConfig(c.String("config-dir"))
-					names, problem := protocol.ParseVFIOGPUs(data).For(c.String("node-name"))
+					data, named, err := config(c)
 					if err != nil {
-						problem = err.Error()
+						return v.Step(ctx, protocol.VFIOWish{Named: true, Problem: err.Error()})
 					}
-					return v.Step(ctx, names, problem)
+					return v.Step(ctx, protocol.ParseVFIOGPUs(data).For(c.String("node-name"), named))
 				}
 			})
 		},
 	}
+}
+
+// config returns the data that holds, and whether every name in it is known to be that of a node.
+func config(c *cli.Context) (data map[string]string, named bool, err error) {
+	values, err := virtual.ReadConfig(c.String("values-dir"))
+	if err != nil {
+		return nil, false, err
+	}
+	edits, err := virtual.ReadConfig(c.String("config-dir"))
+	if err != nil {
+		return nil, false, err
+	}
+	data, _ = protocol.Edit(values, edits)
+	return data, protocol.Sum(data) == c.String("named"), nil
 }
 
 // runVirtual takes the steps of an agent until it is stopped.

@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/pager"
+
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
 // Reader reads Objects from the API server.
@@ -114,22 +116,36 @@ func (r Reader) AddConfigs(ctx context.Context, o *Objects, follows func(*corev1
 	seen := map[string]bool{}
 	for i := range o.Pods {
 		p := &o.Pods[i]
-		namespace, name := p.Namespace, configOf(p)
-		if !follows(p) || seen[namespace+"/"+name] {
+		edited := configOf(p)
+		if !follows(p) || seen[p.Namespace+"/"+edited] {
 			continue
 		}
-		seen[namespace+"/"+name] = true
-		c, err := r.Client.ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
-		switch {
-		case err == nil:
-			o.Configs = append(o.Configs, *c)
-		case apierrors.IsForbidden(err), apierrors.IsNotFound(err):
-			o.Missing = append(o.Missing, fmt.Sprintf("the ConfigMap %s is not read: %v", name, err))
-		default:
-			return fmt.Errorf("read the ConfigMap %s: %w", name, err)
+		seen[p.Namespace+"/"+edited] = true
+		for _, name := range []string{edited, protocol.ValuesOf(edited)} {
+			c, err := r.Client.ConfigMaps(p.Namespace).Get(ctx, name, metav1.GetOptions{})
+			switch {
+			case err == nil:
+				o.Configs = append(o.Configs, *c)
+			case apierrors.IsForbidden(err), apierrors.IsNotFound(err):
+				o.Missing = append(o.Missing, fmt.Sprintf("the ConfigMap %s is not read: %v", name, err))
+			default:
+				return fmt.Errorf("read the ConfigMap %s: %w", name, err)
+			}
 		}
 	}
 	return nil
+}
+
+// Config returns the data that holds of a ConfigMap that people edit, with the chart's values for it.
+func (o Objects) Config(namespace, name string) map[string]string {
+	parts := map[string]map[string]string{}
+	for _, c := range o.Configs {
+		if c.Namespace == namespace {
+			parts[c.Name] = c.Data
+		}
+	}
+	data, _ := protocol.Edit(parts[protocol.ValuesOf(name)], parts[name])
+	return data
 }
 
 // list calls see with each object, page by page.

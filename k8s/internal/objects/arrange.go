@@ -10,12 +10,17 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
+// configNames are the names of the ConfigMaps that the programs of the chart follow.
+var configNames = []string{
+	protocol.ConfigMapName, protocol.ValuesOf(protocol.ConfigMapName), protocol.AwareConfigMapName, protocol.ValuesOf(protocol.AwareConfigMapName),
+}
+
 // arrange leaves out what has nothing to do with GPUs, and sorts the rest.
 func (o *Objects) arrange() {
 	o.Nodes = slices.DeleteFunc(o.Nodes, func(n corev1.Node) bool { return !HasGPUs(&n) })
 	o.Pods = slices.DeleteFunc(o.Pods, func(p corev1.Pod) bool { return !RequestsGPUs(&p) && !IsProgram(&p) })
 	o.Configs = slices.DeleteFunc(o.Configs, func(c corev1.ConfigMap) bool {
-		return c.Name != protocol.ConfigMapName && c.Name != protocol.AwareConfigMapName
+		return !slices.Contains(configNames, c.Name)
 	})
 	known := map[corev1.ObjectReference]bool{}
 	for _, n := range o.Nodes {

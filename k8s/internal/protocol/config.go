@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -36,8 +37,12 @@ type ModeSettings struct {
 // DeviceConfig is the content of the ConfigMap metax-device-config. The zero value is that of one
 // that does not exist.
 type DeviceConfig struct {
+	// Over are the keys that people edited and that the chart's values say otherwise.
+	Over []string
+
 	scopes   []scope // entries of nodes by name, by labels, and the cluster's, the first that fits wins
 	problems []string
+	unclear  bool // something is not understood that may have been meant for any node
 }
 
 // scope is a part of a DeviceConfig for some nodes. Fields that it does not have are nil.
@@ -52,6 +57,9 @@ const maxConfig = 1 << 20 // as large as a ConfigMap can be
 
 // ParseDeviceConfig reads the data of the ConfigMap. What is not valid is left out, and is among
 // the problems that For returns.
+//
+// While something is not understood that may have been meant for any node, a node has another mode only by an entry with
+// its name: a misspelt key must not end a mode.
 func ParseDeviceConfig(data map[string]string) DeviceConfig {
 	var c DeviceConfig
 	size := 0
@@ -59,7 +67,7 @@ func ParseDeviceConfig(data map[string]string) DeviceConfig {
 		size += len(text)
 	}
 	if size > maxConfig {
-		c.complain("%d bytes; at most %d are read", size, maxConfig)
+		c.doubt("%d bytes; at most %d are read", size, maxConfig)
 		return c
 	}
 	var byName, byLabels []scope
@@ -69,7 +77,7 @@ func ParseDeviceConfig(data map[string]string) DeviceConfig {
 		switch key {
 		case "version":
 			if text != "v1" {
-				c.complain("version %.40q is not known; want v1", text)
+				c.doubt("version %.40q is not known; want v1", text)
 			}
 		case "cluster-config":
 			var fields map[string]any
@@ -83,7 +91,7 @@ func ParseDeviceConfig(data map[string]string) DeviceConfig {
 				s := scope{fields: fields, where: fmt.Sprintf("%s[%d]", key, i)}
 				switch problem := s.readNodes(); {
 				case problem != "":
-					c.complain("%s: %s", s.where, problem)
+					c.doubt("%s: %s", s.where, problem)
 				case s.name != "":
 					byName = append(byName, s)
 				default:
@@ -96,10 +104,10 @@ func ParseDeviceConfig(data map[string]string) DeviceConfig {
 				c.complain("kind-config has no effect here")
 			}
 		default:
-			c.complain("key %.40q is not known", key)
+			c.doubt("key %.40q is not known", key)
 		}
 		if err != nil {
-			c.complain("%s cannot be read: %.200q", key, err.Error())
+			c.doubt("%s cannot be read: %.200q", key, err.Error())
 		}
 	}
 	c.scopes = slices.Concat(byName, byLabels, c.scopes)
@@ -110,6 +118,11 @@ func (c *DeviceConfig) complain(format string, a ...any) {
 	if len(c.problems) < maxProblems {
 		c.problems = append(c.problems, fmt.Sprintf(format, a...))
 	}
+}
+
+func (c *DeviceConfig) doubt(format string, a ...any) {
+	c.complain(format, a...)
+	c.unclear = true
 }
 
 // maxProblems is enough to find a mistake.
@@ -162,9 +175,15 @@ func (c DeviceConfig) For(node string, labels map[string]string) (settings ModeS
 	settings = ModeSettings{Mode: ModeNative, Shares: DefaultShares}
 	problems = slices.Clone(c.problems)
 	read := map[string]bool{}
+	named := false // an entry with the node's name states the mode
 	for _, s := range c.scopes {
 		if !s.isFor(node, labels) {
 			continue
+		}
+		if _, ok := s.fields["mode"]; ok {
+			named = named || s.name != "" && !read["mode"]
+		} else if !read["mode"] && s.unknown() {
+			settings.Mode, read["mode"] = "", true // it may be the mode, misspelt
 		}
 		for _, key := range slices.Sorted(maps.Keys(s.fields)) {
 			problem := s.field(key, &settings, read[key])
@@ -174,7 +193,48 @@ func (c DeviceConfig) For(node string, labels map[string]string) (settings ModeS
 			read[key] = true
 		}
 	}
+	if c.unclear && !named || settings.Mode == ModeShared && settings.Shares == 0 {
+		settings.Mode = ""
+	}
+	settings.Shares = cmp.Or(settings.Shares, DefaultShares)
 	return settings, problems
+}
+
+// Names are the nodes that entries name, sorted.
+func (c DeviceConfig) Names() (names []string) {
+	for _, s := range c.scopes {
+		if s.name != "" {
+			names = append(names, s.name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Problems are all that is wrong, whichever nodes it concerns, one line each.
+func (c DeviceConfig) Problems() []string {
+	problems := slices.Clone(c.problems)
+	for _, s := range c.scopes {
+		for _, key := range slices.Sorted(maps.Keys(s.fields)) {
+			if p := s.field(key, &ModeSettings{}, true); p != "" && len(problems) < maxProblems {
+				problems = append(problems, s.where+": "+p)
+			}
+		}
+	}
+	return problems
+}
+
+// knownFields are those of a scope.
+var knownFields = []string{"nodeName", "nodeSelector", "mode", "shareNums", "sgpuHybrid", "deviceAllocationStrategy"}
+
+// unknown reports whether the scope has a field that is not known.
+func (s scope) unknown() bool {
+	for key := range s.fields {
+		if !slices.Contains(knownFields, key) {
+			return true
+		}
+	}
+	return false
 }
 
 // field reads a field into the settings, unless a scope before had it. It returns what is wrong.
@@ -197,6 +257,9 @@ func (s scope) field(key string, settings *ModeSettings, known bool) string {
 	case "shareNums":
 		n, ok := value.(float64)
 		if !ok || n != float64(int(n)) || n < 1 || n > MaxShares {
+			if !known {
+				settings.Shares = 0 // not known
+			}
 			return fmt.Sprintf("shareNums %.40q; want 1 to %d", fmt.Sprint(value), MaxShares)
 		}
 		if !known {

@@ -12,9 +12,17 @@ import (
 // VFIOGPUs is the content of the ConfigMap metax-vfio-config: which GPUs of which node are for virtual machines. The
 // zero value is that of one that does not exist.
 type VFIOGPUs struct {
-	nodes  map[string][]string
-	notes  []string
+	nodes  map[string]VFIOWish
+	notes  notes
 	broken string
+}
+
+// VFIOWish is what is wished of a node.
+type VFIOWish struct {
+	Named bool     // an entry names the node, or the data cannot be read
+	GPUs  []string // indices, PCI addresses or UUIDs, which need not exist
+	// Problem is why they are not known, in one line; then the GPUs stay as they are.
+	Problem string
 }
 
 // maxNames is how many GPUs of a node can be named.
@@ -23,7 +31,7 @@ const maxNames = 256
 // ParseVFIOGPUs reads the data of the ConfigMap: a text of any key with {vfio: [{nodeName: NAME, gpus: [...]}]}, or
 // the list itself below the key vfio.
 func ParseVFIOGPUs(data map[string]string) VFIOGPUs {
-	v := VFIOGPUs{nodes: map[string][]string{}}
+	v := VFIOGPUs{nodes: map[string]VFIOWish{}}
 	size := 0
 	for _, text := range data {
 		size += len(text)
@@ -48,7 +56,7 @@ func (v *VFIOGPUs) read(key, text string) error {
 	if file, ok := content.(map[string]any); ok {
 		for _, field := range slices.Sorted(maps.Keys(file)) {
 			if field != "vfio" {
-				v.note("%.80q: field %.40q is not known", key, field)
+				v.notes.doubt("%.80q: field %.40q is not known; want vfio", key, field)
 			}
 		}
 		content = file["vfio"]
@@ -74,16 +82,17 @@ func (v *VFIOGPUs) readEntry(entry any) error {
 	if !ok || node == "" {
 		return fmt.Errorf("nodeName %.40q is not a name", fmt.Sprint(fields["nodeName"]))
 	}
+	wish := v.nodes[node]
+	wish.Named = true
 	gpus, ok := fields["gpus"].([]any)
-	if !ok && fields["gpus"] != nil {
-		return fmt.Errorf("the gpus of %.80q are not a list", node)
+	if !ok {
+		wish.Problem = fmt.Sprintf("the gpus of %.80q are not a list; want gpus: [0], or gpus: [] for none", node)
 	}
 	for _, field := range slices.Sorted(maps.Keys(fields)) {
 		if field != "nodeName" && field != "gpus" {
-			v.note("vfio of %.80q: field %.40q is not known", node, field)
+			v.notes.doubt("vfio of %.80q: field %.40q is not known", node, field)
 		}
 	}
-	names := v.nodes[node]
 	for _, g := range gpus {
 		var name string
 		switch g := g.(type) {
@@ -92,26 +101,47 @@ func (v *VFIOGPUs) readEntry(entry any) error {
 		case float64:
 			name = strconv.FormatFloat(g, 'f', -1, 64)
 		}
-		if name == "" || len(name) > 96 || len(names) == maxNames {
-			return fmt.Errorf("the gpus of %.80q: %.40q; want an index, a PCI address or a UUID, at most %d", node, fmt.Sprint(g), maxNames)
-		}
-		if !slices.Contains(names, name) {
-			names = append(names, name)
+		switch {
+		case name == "" || len(name) > 96 || len(wish.GPUs) == maxNames:
+			wish.Problem = fmt.Sprintf("the gpus of %.80q: %.40q; want an index, a PCI address or a UUID, at most %d", node, fmt.Sprint(g), maxNames)
+		case !slices.Contains(wish.GPUs, name):
+			wish.GPUs = append(wish.GPUs, name)
 		}
 	}
-	v.nodes[node] = names
+	if wish.Problem != "" {
+		wish.GPUs = nil
+		v.notes.suspect(wish.Problem)
+	}
+	v.nodes[node] = wish
 	return nil
 }
 
-func (v *VFIOGPUs) note(format string, a ...any) {
-	if len(v.notes) < maxProblems {
-		v.notes = append(v.notes, fmt.Sprintf(format, a...))
+// For returns what is wished of a node; named is as for VFNums.
+func (v VFIOGPUs) For(node string, named bool) VFIOWish {
+	if v.broken != "" {
+		return VFIOWish{Named: true, Problem: v.broken}
 	}
+	if wish, ok := v.nodes[node]; ok {
+		return wish
+	}
+	return VFIOWish{Problem: v.notes.unnamed(named)}
 }
 
-// For returns the names of the GPUs of a node: indices, PCI addresses or UUIDs, which need not exist. problem is why
-// they are not known, in one line; then the GPUs stay as they are.
-func (v VFIOGPUs) For(node string) (names []string, problem string) { return v.nodes[node], v.broken }
+// Names are the nodes that entries name, sorted.
+func (v VFIOGPUs) Names() []string { return slices.Sorted(maps.Keys(v.nodes)) }
 
 // Notes are what is not understood, one line each.
-func (v VFIOGPUs) Notes() []string { return v.notes }
+func (v VFIOGPUs) Notes() []string { return v.notes.lines }
+
+// Problems are why no entry, or an entry, is applied, one line each.
+func (v VFIOGPUs) Problems() (list []string) {
+	if v.broken != "" {
+		return []string{v.broken}
+	}
+	for _, name := range v.Names() {
+		if p := v.nodes[name].Problem; p != "" && len(list) < maxProblems {
+			list = append(list, p)
+		}
+	}
+	return list
+}

@@ -15,14 +15,14 @@ var VFCounts = []int{0, 1, 2, 4, 8}
 // zero value is that of one that does not exist.
 type VFNums struct {
 	nodes map[string]VFWish
-	notes []string
+	notes notes
 	// broken is why it is not known what is wished of nodes that are not in nodes.
 	broken string
 }
 
 // VFWish is what is wished of a node.
 type VFWish struct {
-	Named bool // an entry names the node, or it is not known whether one does
+	Named bool // an entry names the node, or the data cannot be read
 	Count int  // one of VFCounts, of each GPU
 	// Problem is why the number is not known, in one line; then the GPUs stay as they are.
 	Problem string
@@ -45,7 +45,7 @@ func ParseVFNums(data map[string]string) VFNums {
 		switch key {
 		case "version":
 			if text != "v1" && text != "v2" {
-				v.note("version %.40q is not known; want v1 or v2", text)
+				v.notes.doubt("version %.40q is not known; want v1 or v2", text)
 			}
 		case "node-vfnums":
 			err = v.readNodes(text)
@@ -54,10 +54,10 @@ func ParseVFNums(data map[string]string) VFNums {
 		case "module-params", "node-module-params":
 			var params any
 			if err := yaml.Unmarshal([]byte(text), &params); err != nil || !isEmpty(params) {
-				v.note("%s is not applied: this version does not set parameters of the kernel module", key)
+				v.notes.note("%s is not applied: this version does not set parameters of the kernel module", key)
 			}
 		default:
-			v.note("key %.40q is not known", key)
+			v.notes.doubt("key %.40q is not known", key)
 		}
 		if err != nil && v.broken == "" {
 			v.broken = fmt.Sprintf("%s cannot be read: %.200q", key, err.Error())
@@ -88,7 +88,7 @@ func (v *VFNums) readNodes(text string) error {
 	}
 	for _, key := range slices.Sorted(maps.Keys(file)) {
 		if key != "nodes" {
-			v.note("node-vfnums: field %.40q is not known", key)
+			v.notes.doubt("node-vfnums: field %.40q is not known; want nodes", key)
 		}
 	}
 	nodes, ok := file["nodes"].(map[string]any)
@@ -99,7 +99,8 @@ func (v *VFNums) readNodes(text string) error {
 		where := fmt.Sprintf("node-vfnums: nodes.%.80q", name)
 		fields, ok := nodes[name].(map[string]any)
 		if !ok && nodes[name] != nil {
-			v.nodes[name] = VFWish{Named: true, Problem: where + " has no vfnum"}
+			v.nodes[name] = VFWish{Named: true, Problem: where + " has no vfnum; want {vfnum: NUMBER}"}
+			v.notes.suspect(v.nodes[name].Problem)
 			continue
 		}
 		v.add(name, where, "vfnum", fields, "vfnum")
@@ -117,7 +118,7 @@ func (v *VFNums) readList(text string) error {
 		where := fmt.Sprintf("nodes-config[%d]", i)
 		name, ok := fields["nodeName"].(string)
 		if !ok || name == "" {
-			v.note("%s: nodeName %.40q is not a name", where, fmt.Sprint(fields["nodeName"]))
+			v.notes.doubt("%s: nodeName %.40q is not a name", where, fmt.Sprint(fields["nodeName"]))
 			continue
 		}
 		v.add(name, where, "vfNum", fields, "nodeName", "vfNum")
@@ -129,40 +130,59 @@ func (v *VFNums) readList(text string) error {
 func (v *VFNums) add(name, where, field string, fields map[string]any, known ...string) {
 	for _, key := range slices.Sorted(maps.Keys(fields)) {
 		if !slices.Contains(known, key) {
-			v.note("%s: field %.40q is not applied", where, key)
+			v.notes.doubt("%s: field %.40q is not applied", where, key)
 		}
 	}
 	wish := VFWish{Named: true}
-	if value := fields[field]; value != nil {
-		n, ok := value.(float64)
-		if ok && n == float64(int(n)) && slices.Contains(VFCounts, int(n)) {
-			wish.Count = int(n)
-		} else {
-			wish.Problem = fmt.Sprintf("%s: %s %.40q; want 0, 1, 2, 4 or 8", where, field, fmt.Sprint(value))
-		}
+	value, stated := fields[field]
+	n, ok := value.(float64)
+	switch {
+	case ok && n == float64(int(n)) && slices.Contains(VFCounts, int(n)):
+		wish.Count = int(n)
+	case !stated:
+		wish.Problem = fmt.Sprintf("%s has no %s; want 0, 1, 2, 4 or 8", where, field)
+	default:
+		wish.Problem = fmt.Sprintf("%s: %s %.40q; want 0, 1, 2, 4 or 8", where, field, fmt.Sprint(value))
 	}
 	if before, ok := v.nodes[name]; ok && before != wish {
 		wish = VFWish{Named: true, Problem: fmt.Sprintf("%s says another number than an entry before it", where)}
 	}
+	if wish.Problem != "" {
+		v.notes.suspect(wish.Problem)
+	}
 	v.nodes[name] = wish
 }
 
-func (v *VFNums) note(format string, a ...any) {
-	if len(v.notes) < maxProblems {
-		v.notes = append(v.notes, fmt.Sprintf(format, a...))
-	}
-}
-
-// For returns what is wished of a node.
-func (v VFNums) For(node string) VFWish {
+// For returns what is wished of a node. named reports whether all Names are known to be names of nodes: if not, or if
+// something is not understood, a node that no entry names keeps what it has.
+func (v VFNums) For(node string, named bool) VFWish {
 	if v.broken != "" {
 		return VFWish{Named: true, Problem: v.broken}
 	}
-	return v.nodes[node]
+	if wish, ok := v.nodes[node]; ok {
+		return wish
+	}
+	return VFWish{Problem: v.notes.unnamed(named)}
 }
+
+// Names are the nodes that entries name, sorted.
+func (v VFNums) Names() []string { return slices.Sorted(maps.Keys(v.nodes)) }
 
 // Wishes reports whether something is wished of a node, or it is not known whether it is.
 func (v VFNums) Wishes() bool { return len(v.nodes) > 0 || v.broken != "" }
 
 // Notes are what is not applied, or not understood, one line each.
-func (v VFNums) Notes() []string { return v.notes }
+func (v VFNums) Notes() []string { return v.notes.lines }
+
+// Problems are why no entry, or an entry, is applied, one line each.
+func (v VFNums) Problems() (list []string) {
+	if v.broken != "" {
+		return []string{v.broken}
+	}
+	for _, name := range v.Names() {
+		if p := v.nodes[name].Problem; p != "" && len(list) < maxProblems {
+			list = append(list, p)
+		}
+	}
+	return list
+}

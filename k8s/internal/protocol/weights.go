@@ -20,8 +20,8 @@ func (w Weights) Value(score, loss int) float64 { return w.Score*float64(score) 
 // maxWeight is the greatest weight; a node's score and loss are whole numbers.
 const maxWeight = 1e6
 
-// ParseWeights reads the data of the ConfigMap with the vendor's options scoreWeight and lossWeight.
-// What is not valid is left out, and is among the problems.
+// ParseWeights reads the data of the ConfigMap with the vendor's options scoreWeight and lossWeight; an empty one is 0.
+// With problems the weights are not known: one of a pair without the other would be another order of nodes.
 func ParseWeights(data map[string]string) (w Weights, problems []string) {
 	for _, key := range slices.Sorted(maps.Keys(data)) {
 		var to *float64
@@ -46,5 +46,8 @@ func ParseWeights(data map[string]string) (w Weights, problems []string) {
 		}
 		*to = v
 	}
-	return w, problems
+	if len(problems) > 0 {
+		return Weights{}, problems
+	}
+	return w, nil
 }

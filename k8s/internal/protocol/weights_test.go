@@ -16,7 +16,7 @@ func TestParseWeights(t *testing.T) {
 		"empty":   {map[string]string{"scoreWeight": "", "lossWeight": ""}, Weights{}, nil},
 		"both":    {map[string]string{"scoreWeight": "1", "lossWeight": "0.5"}, Weights{1, 0.5}, nil},
 		"one":     {map[string]string{"lossWeight": "2"}, Weights{0, 2}, nil},
-		"a word":  {map[string]string{"scoreWeight": "much", "lossWeight": "1"}, Weights{0, 1}, []string{`scoreWeight "much"; want a number from 0 to 1000000`}},
+		"a word":  {map[string]string{"scoreWeight": "much", "lossWeight": "1"}, Weights{}, []string{`scoreWeight "much"; want a number from 0 to 1000000`}},
 		"NaN":     {map[string]string{"scoreWeight": "NaN"}, Weights{}, []string{`scoreWeight "NaN"; want a number from 0 to 1000000`}},
 		"below 0": {map[string]string{"lossWeight": "-1"}, Weights{}, []string{`lossWeight "-1"; want a number from 0 to 1000000`}},
 		"mistyped": {map[string]string{"scoreweight": "1"}, Weights{}, []string{

@@ -20,7 +20,7 @@ import (
 func TestModes(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "c500-8")
-	n.install(t)
+	release := n.install(t)
 	n.config(t, map[string]string{
 		"cluster-config": "{mode: native, sgpuHybrid: true, deviceAllocationStrategy: best, extra: 1}",
 		"kind-config":    "[{kind: C500}]",
@@ -59,9 +59,23 @@ func TestModes(t *testing.T) {
 	n.pending(t, corev1.ConditionFalse, "mode vgpu")
 	n.allocatable(t, 0) // there are no virtual functions
 
+	// What is edited stays, whatever becomes of the release; the values hold where nothing is.
+	n.config(t, map[string]string{"cluster-config": "mode: shared", "nodes-config": "[]"})
+	n.allocatable(t, 4*len(n.gpus))
+	n.upgrade(t, release, "/metax-gpu-extensions", "--reuse-values")
+	n.upgrade(t, release, "/metax-gpu-extensions", "--reuse-values", "--set", "log.level=debug")
+	n.must(t, "helm", "rollback", release, "1", "-n", namespace, "--wait")
+	n.pending(t, corev1.ConditionFalse, "mode shared; ConfigMap metax-device-config is edited and holds instead of the chart's values: cluster-config")
+	n.allocatable(t, 4*len(n.gpus))
 	n.must(t, "kubectl", "-n", namespace, "delete", "configmap", "metax-device-config")
 	n.allocatable(t, len(n.gpus))
 	n.pending(t, corev1.ConditionFalse, "mode native")
+}
+
+// upgrade is helm upgrade of a release, to the chart at a path of the project.
+func (n *node) upgrade(t *testing.T, release, chart string, more ...string) {
+	t.Helper()
+	n.must(t, "helm", append([]string{"upgrade", release, "oci://" + project + chart, "--version", "<999", "-n", namespace, "--wait"}, more...)...)
 }
 
 // config sets keys of the ConfigMap of modes.

@@ -176,3 +176,49 @@ and of this one merged into its pods. The labels by which it finds them stay.
 {{- end -}}
 {{- end -}}
 {{- end }}
+
+{{/*
+edited (dict "context" . "component" NAME "name" NAME "namespace" NAMESPACE "data" DATA "default" DATA): two ConfigMaps.
+NAME-values is what the values say. NAME is what people edit, whose keys hold instead; no data of it is stated, so that no
+upgrade and no rollback takes an edit back. What an older version of the chart stated goes with an upgrade, so it has to
+be kept first, unless it is the default. Kept, it is left out here once; then Helm takes it as its own again.
+*/}}
+{{- define "metax.edited" -}}
+{{- $me := pick . "context" "component" -}}
+{{- $values := printf "%s-values" .name -}}
+{{- $stated := lookup "v1" "ConfigMap" .namespace .name -}}
+{{- if lookup "v1" "ConfigMap" .namespace $values -}}
+{{- $stated = dict -}}
+{{- end -}}
+{{- $kept := eq (dig "metadata" "annotations" "helm.sh/resource-policy" "" ($stated | default dict)) "keep" -}}
+{{- if $stated -}}
+{{- range $key, $text := $stated.data -}}
+{{- if and (not $kept) (ne (trim $text) (trim (get $.default $key))) -}}
+{{- fail (printf "ConfigMap %s of namespace %s says %s, and this upgrade would take that back once. Keep it, and upgrade again: kubectl annotate configmap -n %s %s helm.sh/resource-policy=keep" $.name $.namespace $key $.namespace $.name) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: {{ $values }}
+  namespace: {{ .namespace }}
+  labels:
+    {{- include "metax.labels" $me | nindent 4 }}
+data:
+  {{- range $key, $value := .data }}
+  {{ $key }}: {{ kindIs "string" $value | ternary $value (toYaml $value) | toJson }}
+  {{- end }}
+{{- if not $kept }}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: {{ .name }}
+  namespace: {{ .namespace }}
+  labels:
+    {{- include "metax.labels" $me | nindent 4 }}
+  annotations:
+    kubernetes.io/description: {{ printf "Keys of data here hold instead of those of ConfigMap %s. No upgrade changes them." $values | quote }}
+{{- end }}
+{{- end }}

@@ -8,6 +8,7 @@ the pods start again and read it at once.
 {{- $at := trimSuffix "/" $root }}
 {{- $mounts := list
   (dict "name" "config" "mountPath" (printf "/etc/%s" .config) "readOnly" true)
+  (dict "name" "values" "mountPath" (printf "/etc/%s-values" .config) "readOnly" true)
   (dict "name" "host-dev" "mountPath" (printf "%s/dev" $at))
   (dict "name" "host-opt" "mountPath" (printf "%s/opt" $at) "readOnly" true)
   (dict "name" "run" "mountPath" "/run/metax-container-toolkit")
@@ -16,6 +17,7 @@ the pods start again and read it at once.
   (dict "name" "pod-resources" "mountPath" "/var/lib/kubelet/pod-resources" "readOnly" true) }}
 {{- $volumes := list
   (dict "name" "config" "configMap" (dict "name" .config "optional" true))
+  (dict "name" "values" "configMap" (dict "name" (printf "%s-values" .config) "optional" true))
   (dict "name" "host-dev" "hostPath" (dict "path" (include "metax.host" (list .context "/dev")) "type" "Directory"))
   (dict "name" "host-opt" "hostPath" (dict "path" (include "metax.host" (list .context "/opt")) "type" "DirectoryOrCreate"))
   (dict "name" "cdi" "hostPath" (dict "path" "/var/run/cdi" "type" "DirectoryOrCreate"))

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
 // TestVirtualMachine has a process that has a GPU open by vfio, as QEMU has.
@@ -20,7 +21,7 @@ func TestVirtualMachine(t *testing.T) {
 	root := host(t, 2)
 	iommu(t, root)
 	v := VFIO{Host: root, Bus: NewBus(root), Users: nobody, Record: Record(filepath.Join(t.TempDir(), "r")), UUIDs: func(context.Context) map[gpu.BDF]gpu.UUID { return nil }}
-	if r, _ := v.Step(t.Context(), []string{"0", "1"}, ""); !r.Ready {
+	if r, _ := v.Step(t.Context(), protocol.VFIOWish{Named: true, GPUs: []string{"0", "1"}}); !r.Ready {
 		t.Fatal(r)
 	}
 	cards, err := look(root)

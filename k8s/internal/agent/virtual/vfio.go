@@ -24,17 +24,18 @@ type VFIO struct {
 	UUIDs func(context.Context) map[gpu.BDF]gpu.UUID
 }
 
-// Step makes the named GPUs, and of the others none that it bound itself, be bound to vfio-pci. problem is why the
-// names are not known. ok is false if there is nothing to report: no GPU is named, and none is bound by this agent.
+// Step makes the wished GPUs, and of the others none that it bound itself, be bound to vfio-pci. ok is false if there is
+// nothing to report: no GPU is wished, and none is bound by this agent.
 //
 // GPUs are changed one by one: one that cannot be changed does not keep the others from it.
-func (v VFIO) Step(ctx context.Context, wished []string, problem string) (r report.Report, ok bool) {
+func (v VFIO) Step(ctx context.Context, wish protocol.VFIOWish) (r report.Report, ok bool) {
 	m, err := v.Record.read()
+	wished := wish.GPUs
 	switch {
 	case err != nil:
 		return report.Report{Reason: LookFailed, Message: err.Error()}, true
-	case problem != "":
-		return stays(InvalidConfig, "ConfigMap %s: %s", protocol.VFIOConfigMap, problem), true
+	case wish.Problem != "" && (wish.Named || len(m.Ours) > 0):
+		return stays(InvalidConfig, "ConfigMap %s: %s", protocol.VFIOConfigMap, wish.Problem), true
 	case len(wished) == 0 && len(m.Ours) == 0:
 		return report.Report{}, false
 	}

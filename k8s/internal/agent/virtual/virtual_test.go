@@ -143,6 +143,8 @@ func TestVFs(t *testing.T) {
 		{what: "in use", wish: number(4), users: busy, counts: "0 0", report: "false InUse the GPUs stay as they are: in use by pod a/b"},
 		{what: "users cannot be seen", wish: number(4), users: unseen, counts: "0 0", report: "false InUse it cannot be seen who uses them: no kubelet"},
 		{what: "a bad number", before: 2, wish: protocol.VFWish{Named: true, Problem: "vfnum 3"}, counts: "2 2", report: "false InvalidConfig the GPUs stay as they are: ConfigMap driver-config: vfnum 3"},
+		{what: "a mistake elsewhere", before: 2, wish: protocol.VFWish{Problem: "no entry"}, counts: "2 2", report: "false InvalidConfig the GPUs stay as they are: ConfigMap driver-config: no entry"},
+		{what: "a mistake elsewhere, nothing made", wish: protocol.VFWish{Problem: "no entry"}, counts: "0 0"},
 		{what: "more than a GPU can have", before: 2, wish: number(8), prepare: func(t *testing.T, r *hostfs.Root) { write(t, r, 1, "sriov_totalvfs", "4\n") }, counts: "2 2", report: "false Unsupported can have 4 virtual functions, not 8"},
 		{what: "an unreadable GPU", before: 2, wish: number(8), prepare: func(t *testing.T, r *hostfs.Root) { write(t, r, 1, "sriov_totalvfs", "many\n") }, report: "false LookFailed read sriov_totalvfs of GPU"},
 		{what: "slice mode", wish: number(2), prepare: func(t *testing.T, r *hostfs.Root) { write(t, r, 1, "model", "sgpu\n") }, counts: "0 0", report: "false Unsupported is in slice mode"},
@@ -294,6 +296,7 @@ func TestVFIO(t *testing.T) {
 		before  []string // bound by the agent before
 		wished  []string
 		problem string
+		unnamed bool
 		off     bool // the IOMMU
 		users   Users
 		fails   func(call int) bool
@@ -311,6 +314,8 @@ func TestVFIO(t *testing.T) {
 		{what: "no vfio-pci", wished: []string{"0"}, prepare: func(t *testing.T, r *hostfs.Root) { os.RemoveAll(r.Join("/sys/bus/pci/drivers/vfio-pci")) }, drivers: own, report: "false NoVFIODriver modprobe vfio-pci"},
 		{what: "unknown", before: []string{"0"}, wished: []string{"0", "9"}, drivers: "vfio-pci metax metax metax", report: `false UnknownGPU this node has no GPU "9"`},
 		{what: "a mistake", before: []string{"0"}, problem: "no list", drivers: "vfio-pci metax metax metax", report: "false InvalidConfig ConfigMap metax-vfio-config: no list"},
+		{what: "a mistake elsewhere", before: []string{"0"}, problem: "no entry", unnamed: true, drivers: "vfio-pci metax metax metax", report: "false InvalidConfig ConfigMap metax-vfio-config: no entry"},
+		{what: "a mistake elsewhere, nothing bound", problem: "no entry", unnamed: true, drivers: own},
 		{what: "in use", before: []string{"0"}, wished: []string{"1"}, users: busy, drivers: "vfio-pci metax metax metax", report: "false InUse in use by pod a/b"},
 		{what: "virtual functions", wished: []string{"0", "2"}, prepare: others, drivers: "MXGVM metax vfio-pci metax", report: "false Unsupported has virtual functions"},
 		{what: "it fails", wished: []string{"0", "2"}, fails: func(c int) bool { return c == 1 }, drivers: "metax metax vfio-pci metax", report: "false ChangeFailed input/output error"},
@@ -335,7 +340,7 @@ func TestVFIO(t *testing.T) {
 				return map[gpu.BDF]gpu.UUID{cards[1].BDF: "GPU-b"}
 			}}
 			if len(test.before) > 0 {
-				if r, _ := v.Step(t.Context(), test.before, ""); !r.Ready {
+				if r, _ := v.Step(t.Context(), protocol.VFIOWish{Named: true, GPUs: test.before}); !r.Ready {
 					t.Fatal(r)
 				}
 			}
@@ -346,7 +351,7 @@ func TestVFIO(t *testing.T) {
 			if test.users != nil {
 				v.Users = test.users
 			}
-			r, ok := v.Step(t.Context(), test.wished, test.problem)
+			r, ok := v.Step(t.Context(), protocol.VFIOWish{Named: !test.unnamed, GPUs: test.wished, Problem: test.problem})
 			if got := fmt.Sprint(r.Ready, " ", r.Reason); ok != (test.report != "") || ok && (!strings.HasPrefix(test.report, got+" ") || !strings.Contains(r.Message, strings.TrimPrefix(test.report, got+" "))) {
 				t.Errorf("got %t %s: %s", ok, got, r.Message)
 			}
@@ -363,10 +368,10 @@ func TestVFIOBack(t *testing.T) {
 	iommu(t, root)
 	before := files(t, root)
 	v := VFIO{Host: root, Bus: NewBus(root), Users: nobody, Record: Record(filepath.Join(t.TempDir(), "r")), UUIDs: func(context.Context) map[gpu.BDF]gpu.UUID { return nil }}
-	if r, _ := v.Step(t.Context(), []string{"0", "1", "2", "3"}, ""); !r.Ready || !root.Exists("/dev/vfio/22") {
+	if r, _ := v.Step(t.Context(), protocol.VFIOWish{Named: true, GPUs: []string{"0", "1", "2", "3"}}); !r.Ready || !root.Exists("/dev/vfio/22") {
 		t.Fatal(r)
 	}
-	if r, ok := v.Step(t.Context(), nil, ""); ok {
+	if r, ok := v.Step(t.Context(), protocol.VFIOWish{}); ok {
 		t.Fatal(r)
 	}
 	if d := cmp.Diff(before, files(t, root)); d != "" {

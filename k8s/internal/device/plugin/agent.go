@@ -56,6 +56,7 @@ type Status struct {
 	Outside []foreignuse.Use // the GPUs that containers outside Kubernetes use
 	Mode    protocol.Mode
 	Blocked string   // why the mode is not the configured one; empty if it is
+	Edited  string   // which of the chart's values do not hold because the ConfigMap is edited; empty if all do
 	Invalid []string // what is not valid in the configuration, if that is new
 	// Registration is what schedulers are told of the GPUs; empty unless Mode is ModeSGPU.
 	Registration string
@@ -233,6 +234,9 @@ func (a *Agent) settle(ctx context.Context, all *sync.WaitGroup) {
 		a.seen.Devices = a.SetMode(now, time.Now())
 	}
 	status := Status{Seen: a.seen, Mode: now.Mode, Blocked: blocked}
+	if a.mode.config != nil {
+		status.Edited = protocol.Overrides(protocol.ConfigMapName, a.mode.config.Over)
+	}
 	if !slices.Equal(problems, a.problems) {
 		a.problems, status.Invalid = problems, problems
 		if len(problems) > 0 {

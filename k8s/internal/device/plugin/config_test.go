@@ -31,7 +31,11 @@ func TestWatchConfig(t *testing.T) {
 	all.Go(func() {
 		WatchConfig(ctx, client, "ns", func(c protocol.DeviceConfig) {
 			settings, problems := c.For("node", nil)
-			configs <- fmt.Sprintf("%v%q", settings, problems)
+			text := fmt.Sprintf("%v%q", settings, problems)
+			if len(c.Over) > 0 {
+				text += fmt.Sprint(" over ", c.Over)
+			}
+			configs <- text
 		})
 	})
 	all.Go(func() {
@@ -53,7 +57,7 @@ func TestWatchConfig(t *testing.T) {
 	}
 	await(configs, "{native 4}[]")
 	await(nodes, " map[]")
-	for watches := 0; watches < 2; time.Sleep(time.Millisecond) { // the fake API server does not tell a watch what was before it
+	for watches := 0; watches < 3; time.Sleep(time.Millisecond) { // the fake API server does not tell a watch what was before it
 		watches = 0
 		for _, a := range set.Actions() {
 			if a.GetVerb() == "watch" {
@@ -66,15 +70,20 @@ func TestWatchConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(configs, "{shared 4}[]")
+	values := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: protocol.ValuesOf(protocol.ConfigMapName), Namespace: "ns"}, Data: map[string]string{"cluster-config": "mode: sgpu"}}
+	if _, err := client.ConfigMaps("ns").Create(ctx, values, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	await(configs, "{shared 4}[] over [cluster-config]")
 	m.Data["cluster-config"] = "mode: best"
 	if _, err := client.ConfigMaps("ns").Update(ctx, m, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	await(configs, `{ 4}["cluster-config: mode \"best\" is not known; want native, sgpu, shared or vgpu"]`)
+	await(configs, `{ 4}["cluster-config: mode \"best\" is not known; want native, sgpu, shared or vgpu"] over [cluster-config]`)
 	if err := client.ConfigMaps("ns").Delete(ctx, m.Name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	await(configs, "{native 4}[]")
+	await(configs, "{sgpu 4}[]")
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node", Labels: map[string]string{"pool": "b"}, Annotations: map[string]string{foreign.LockAnnotation: "x"}}}
 	if _, err := client.Nodes().Update(ctx, n, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)

@@ -28,6 +28,8 @@ type Facts struct {
 	Registration string
 	// Blocked is why Mode is not the configured one; empty if it is.
 	Blocked string
+	// Edited is which of the chart's values do not hold; empty if all do.
+	Edited string
 }
 
 // Values are what is written of Facts, without a generation and without times.
@@ -135,10 +137,15 @@ func unhealthy(s health.State) Condition {
 
 // pending says whether the mode is not the configured one, and why.
 func pending(f Facts) Condition {
-	if f.Blocked == "" {
-		return Condition{protocol.ModePendingCondition, false, "ModeAsConfigured", "mode " + string(f.Mode)}
+	c := Condition{protocol.ModePendingCondition, false, "ModeAsConfigured", "mode " + string(f.Mode)}
+	if f.Blocked != "" {
+		c = Condition{protocol.ModePendingCondition, true, "ModeNotAsConfigured", f.Blocked}
 	}
-	return Condition{protocol.ModePendingCondition, true, "ModeNotAsConfigured", wording.Short(f.Blocked, maxMessage)}
+	if f.Edited != "" {
+		c.Message += "; " + f.Edited
+	}
+	c.Message = wording.Short(c.Message, maxMessage)
+	return c
 }
 
 // describe is such as "GPU 3 (0000:12:00.0, GPU-3fd4): unhealthy: vendor: it is broken".

@@ -13,6 +13,8 @@ type extender struct {
 	runs    bool
 	policy  key.Policy // of pods that name none
 	weights protocol.Weights
+	// problems are why the weights are not known; then the extender has those that it had before, or by its policy.
+	problems []string
 }
 
 // newExtender looks for the extender among the pods.
@@ -31,11 +33,7 @@ func newExtender(o objects.Objects) extender {
 				}
 			}
 		}
-		for _, c := range o.Configs {
-			if c.Name == protocol.AwareConfigMapName && c.Namespace == p.Namespace {
-				e.weights, _ = protocol.ParseWeights(c.Data)
-			}
-		}
+		e.weights, e.problems = protocol.ParseWeights(o.Config(p.Namespace, protocol.AwareConfigMapName))
 	}
 	return e
 }

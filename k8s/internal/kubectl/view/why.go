@@ -80,6 +80,9 @@ func NewWhy(o objects.Objects, object *corev1.Pod) Why {
 	if request.GPUs == 0 {
 		return w
 	}
+	for _, problem := range e.problems {
+		w.Notes = append(w.Notes, fmt.Sprintf("ConfigMap %s: %s; metax-gpu-aware keeps the weights that it had, and after a restart the policy decides", protocol.AwareConfigMapName, problem))
+	}
 	if e.weights.Set() {
 		w.Weights = &Weights{e.weights.Score, e.weights.Loss}
 	}

@@ -114,15 +114,18 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 		For(&v1alpha1.ClusterOperator{}).
 		Owns(&appsv1.DaemonSet{}).
 		Owns(&corev1.Pod{}).
-		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(always), builder.WithPredicates(predicate.Or(predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{})))
-	for _, name := range []string{protocol.DriverConfigMap, protocol.VFIOConfigMap} {
-		one, err := configCache(m, config, o.Namespace, name)
-		if err != nil {
-			return err
+		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(always), builder.WithPredicates(predicate.Or(predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{},
+			predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return pending(e.ObjectOld) != pending(e.ObjectNew) }})))
+	for _, edited := range plan.EditedConfigMaps {
+		for _, name := range []string{edited, protocol.ValuesOf(edited)} {
+			one, err := configCache(m, config, o.Namespace, name)
+			if err != nil {
+				return err
+			}
+			r.Configs[name] = one
+			all.WatchesRawSource(source.Kind(one, &corev1.ConfigMap{}, handler.TypedEnqueueRequestsFromMapFunc(
+				func(context.Context, *corev1.ConfigMap) []reconcile.Request { return []reconcile.Request{only} })))
 		}
-		r.Configs[name] = one
-		all.WatchesRawSource(source.Kind(one, &corev1.ConfigMap{}, handler.TypedEnqueueRequestsFromMapFunc(
-			func(context.Context, *corev1.ConfigMap) []reconcile.Request { return []reconcile.Request{only} })))
 	}
 	if err = all.Complete(r); err != nil {
 		return fmt.Errorf("watch the cluster: %w", err)
@@ -156,6 +159,18 @@ func configCache(m manager.Manager, config *rest.Config, namespace, name string)
 		return nil, fmt.Errorf("watch ConfigMap %s: %w", name, err)
 	}
 	return one, nil
+}
+
+// pending is which change of the mode waits on a Node; nothing if none does.
+func pending(o client.Object) string {
+	if n, ok := o.(*corev1.Node); ok {
+		for _, c := range n.Status.Conditions {
+			if c.Type == protocol.ModePendingCondition {
+				return c.Message
+			}
+		}
+	}
+	return ""
 }
 
 // cached is what is followed: of pods, those that look at GPUs, and all if their drivers are upgraded.

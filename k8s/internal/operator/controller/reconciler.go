@@ -33,7 +33,8 @@ type Reconciler struct {
 	Now       func() time.Time
 	// Upgrader upgrades drivers, or only puts nodes back into service.
 	Upgrader *Upgrader
-	// Configs read the ConfigMaps that people edit, each of them the one of its name. They need list and watch on it.
+	// Configs read the ConfigMaps that people edit and those with the chart's values, each of them the one of its name.
+	// They need list and watch on it.
 	Configs map[string]client.Reader
 }
 
@@ -148,20 +149,16 @@ func (r *Reconciler) present(ctx context.Context, o *v1alpha1.ClusterOperator) (
 	return present, nil
 }
 
-// nodes returns what labels and annotations of the nodes say.
+// nodes returns what labels, annotations and conditions of the nodes say.
 func (r *Reconciler) nodes(ctx context.Context) (plan.Nodes, error) {
 	var list corev1.NodeList
 	if err := r.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		return plan.Nodes{}, fmt.Errorf("list the Nodes: %w", err)
 	}
-	nodes := make([]metav1.ObjectMeta, len(list.Items))
-	for i, n := range list.Items {
-		nodes[i] = n.ObjectMeta
-	}
-	return plan.Count(nodes), nil
+	return plan.Count(list.Items), nil
 }
 
-// configs returns the data of the ConfigMaps that people edit, by their names.
+// configs returns the data of the ConfigMaps that people edit and of those with the chart's values, by their names.
 func (r *Reconciler) configs(ctx context.Context) (map[string]map[string]string, error) {
 	all := map[string]map[string]string{}
 	for name, reader := range r.Configs {

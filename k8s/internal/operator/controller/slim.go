@@ -12,7 +12,7 @@ import (
 )
 
 // slim leaves out of the memory what is not read: of a node, everything but the labels, the annotations of this project,
-// whether it is cordoned and whether it is ready. A pod that looks at a GPU stays whole.
+// whether it is cordoned, whether it is ready, and which change of the mode waits. A pod that looks at a GPU stays whole.
 func slim(object any) (any, error) {
 	switch o := object.(type) {
 	case *corev1.Node:
@@ -20,8 +20,11 @@ func slim(object any) (any, error) {
 		n.Labels = o.Labels
 		n.Spec.Unschedulable = o.Spec.Unschedulable
 		for _, c := range o.Status.Conditions {
-			if c.Type == corev1.NodeReady {
-				n.Status.Conditions = []corev1.NodeCondition{{Type: c.Type, Status: c.Status}}
+			switch {
+			case c.Type == corev1.NodeReady:
+				n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{Type: c.Type, Status: c.Status})
+			case c.Type == protocol.ModePendingCondition && c.Status == corev1.ConditionTrue:
+				n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{Type: c.Type, Status: c.Status, Message: c.Message})
 			}
 		}
 		return n, nil

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
@@ -14,6 +14,9 @@ import (
 
 // Nodes is what labels and annotations of the nodes say. All lists are sorted.
 type Nodes struct {
+	All []string // the names of all nodes
+	// Pending are those on which a change of the mode waits, as "NODE: WHY".
+	Pending  []string
 	GPU      int32    // nodes with a GPU
 	NoDriver []string // those of them without a driver
 	// NotReady are those that are not validated as ready, as "NODE (REASON)".
@@ -28,10 +31,11 @@ type Nodes struct {
 	Labels map[string]map[string]string
 }
 
-// Count returns what the metadata of all nodes say.
-func Count(nodes []metav1.ObjectMeta) Nodes {
+// Count returns what the metadata of all nodes say, and their condition of the mode.
+func Count(nodes []corev1.Node) Nodes {
 	n := Nodes{Ready: map[string]string{}, Families: map[string]int32{}, Reports: map[string]map[string]report.Report{}, Labels: map[string]map[string]string{}}
 	for _, node := range nodes {
+		n.All = append(n.All, node.Name)
 		l := node.Labels
 		if l[protocol.LabelInstalled] != "true" {
 			continue
@@ -41,6 +45,11 @@ func Count(nodes []metav1.ObjectMeta) Nodes {
 			n.Families[family]++
 		}
 		n.Labels[node.Name] = l
+		for _, c := range node.Status.Conditions {
+			if c.Type == protocol.ModePendingCondition && c.Status == corev1.ConditionTrue {
+				n.Pending = append(n.Pending, node.Name+": "+c.Message)
+			}
+		}
 		if l[protocol.LabelDriverReady] != "true" {
 			n.NoDriver = append(n.NoDriver, node.Name)
 		}
@@ -56,6 +65,8 @@ func Count(nodes []metav1.ObjectMeta) Nodes {
 			n.Reports[component][node.Name] = r
 		}
 	}
+	slices.Sort(n.All)
+	slices.Sort(n.Pending)
 	slices.Sort(n.NoDriver)
 	slices.Sort(n.NotReady)
 	return n

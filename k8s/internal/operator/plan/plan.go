@@ -29,7 +29,8 @@ type Input struct {
 	Present map[string]*appsv1.DaemonSet
 	// Upgrades reports whether the controller may upgrade drivers.
 	Upgrades bool
-	// Configs are the data of ConfigMaps that people edit, by their names; one that does not exist has none.
+	// Configs are the data of ConfigMaps that people edit and of those with the chart's values, by their names; one that
+	// does not exist has none.
 	Configs map[string]map[string]string
 }
 
@@ -72,6 +73,7 @@ type outcome struct {
 	// wait is what a component that is deployed still waits for, fault what of it nodes lack.
 	wait, fault string
 	open, shut  []string // of Plan
+	aside       bool     // Ready does not depend on it
 }
 
 func said(kind string, ok bool, reason, message string, args ...any) outcome {
@@ -85,7 +87,7 @@ func said(kind string, ok bool, reason, message string, args ...any) outcome {
 // states are all components, in the order in which a node goes through them.
 var states = []func(Input) outcome{
 	labelState, runtimeState, driverState, upgradeState, macaState, macaSet("MACADeployed", protocol.MACA, "MXC"), macaSet("MACANDeployed", protocol.MACAN, "MXN"),
-	vfState, vfioState, deviceState, validationState, exporterState, unbuiltState,
+	vfState, vfioState, deviceState, validationState, exporterState, unbuiltState, understoodState, editedState,
 }
 
 // Decide returns what is to be done. It reads no clock: a condition keeps its time unless it changes, and a
@@ -93,7 +95,7 @@ var states = []func(Input) outcome{
 func Decide(in Input) Plan {
 	o := in.Operator
 	plan := Plan{Status: v1alpha1.ClusterOperatorStatus{ObservedGeneration: o.Generation, GPUNodes: in.Nodes.GPU, DriverUpgrade: o.Status.DriverUpgrade}}
-	var conditions []metav1.Condition
+	var conditions, aside []metav1.Condition
 	requested := map[string]bool{}
 	for _, state := range states {
 		out := state(in)
@@ -103,7 +105,10 @@ func Decide(in Input) Plan {
 			requested[out.set.Name] = true
 		}
 		requested[out.keep] = true
-		if out.Type != "" {
+		switch {
+		case out.aside:
+			aside = append(aside, out.Condition)
+		case out.Type != "":
 			conditions = append(conditions, out.Condition)
 		}
 	}
@@ -116,7 +121,7 @@ func Decide(in Input) Plan {
 	if in.Invalid != nil || o.Spec.Paused {
 		plan.Apply, plan.Delete, plan.Open, plan.Shut = nil, nil, nil, nil
 	}
-	plan.Status.Conditions = dated(o, append([]metav1.Condition{summary(in, conditions)}, conditions...))
+	plan.Status.Conditions = dated(o, slices.Concat([]metav1.Condition{summary(in, conditions, aside)}, conditions, aside))
 	return plan
 }
 
@@ -160,8 +165,8 @@ func (p *Plan) deploy(in Input, out outcome) outcome {
 	return progress
 }
 
-// summary is the condition Ready.
-func summary(in Input, conditions []metav1.Condition) metav1.Condition {
+// summary is the condition Ready. It depends on conditions, and tells what ConfigUnderstood among the others says.
+func summary(in Input, conditions, aside []metav1.Condition) metav1.Condition {
 	switch {
 	case in.Operator.Spec.Paused:
 		return said(Ready, false, Paused, "nothing is changed while spec.paused is true").Condition
@@ -178,11 +183,17 @@ func summary(in Input, conditions []metav1.Condition) metav1.Condition {
 			}
 		}
 	}
-	if len(bad) > 0 {
-		return said(Ready, false, reason, "not as requested: %s", strings.Join(bad, ", ")).Condition
+	more := ""
+	if c := meta.FindStatusCondition(aside, ConfigUnderstood); c != nil && c.Status == metav1.ConditionFalse {
+		more = "; " + c.Message
 	}
-	if in.Nodes.GPU == 0 {
-		return said(Ready, true, NoGPUNode, "no node has a MetaX GPU").Condition
+	switch {
+	case len(bad) > 0:
+		return said(Ready, false, reason, "not as requested: %s%s", strings.Join(bad, ", "), more).Condition
+	case in.Nodes.GPU == 0:
+		return said(Ready, true, NoGPUNode, "no node has a MetaX GPU%s", more).Condition
+	case more != "":
+		return said(Ready, true, Deployed, "all components are deployed%s", more).Condition
 	}
 	return said(Ready, true, Deployed, "all components are as requested").Condition
 }

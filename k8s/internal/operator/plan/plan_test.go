@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
@@ -71,6 +72,9 @@ func (w *world) run(o *v1alpha1.ClusterOperator) Plan {
 // lines are the conditions as TYPE=STATUS REASON.
 func lines(s v1alpha1.ClusterOperatorStatus) (list []string) {
 	for _, c := range s.Conditions {
+		if c.Type == ConfigUnderstood && c.Status == metav1.ConditionTrue {
+			continue // always
+		}
 		list = append(list, c.Type+"="+string(c.Status)+" "+c.Reason)
 	}
 	return list
@@ -312,17 +316,21 @@ func TestFail(t *testing.T) {
 }
 
 func TestCount(t *testing.T) {
-	meta := func(name string, annotation string, labels map[string]string) metav1.ObjectMeta {
-		return metav1.ObjectMeta{Name: name, Labels: labels, Annotations: map[string]string{protocol.ReportsAnnotation: annotation}}
+	meta := func(name string, annotation string, labels map[string]string) corev1.Node {
+		n := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels, Annotations: map[string]string{protocol.ReportsAnnotation: annotation}}}
+		if name == "b" {
+			n.Status.Conditions = []corev1.NodeCondition{{Type: protocol.ModePendingCondition, Status: corev1.ConditionTrue, Message: "mode stays native"}}
+		}
+		return n
 	}
 	const busy = `{"driver": {"ready": false, "reason": "InUse", "message": "pod x uses a GPU"}, "gpu": {"ready": true}}`
-	got := Count([]metav1.ObjectMeta{
+	got := Count([]corev1.Node{
 		meta("a", "", map[string]string{"metax-tech.com/gpu.installed": "true", "metax-tech.com/driver.ready": "true", "metax-tech.com/validation.ready": "true", "metax-tech.com/gpu.driver.major": "3", "metax-tech.com/gpu.driver.minor": "4", "metax-tech.com/gpu.driver.patch": "4"}),
 		meta("c", busy, map[string]string{"metax-tech.com/gpu.installed": "true", "metax-tech.com/driver.ready": "false", "metax-tech.com/validation.ready": "false", "metax-tech.com/validation.reason": "NoDriver"}),
 		meta("b", `{"driver": {"ready": true}}`, map[string]string{"metax-tech.com/gpu.installed": "true"}),
 		meta("d", busy, map[string]string{"metax-tech.com/gpu.installed": "false"}), meta("e", "", nil),
 	})
-	want := Nodes{GPU: 3, NoDriver: []string{"b", "c"}, NotReady: []string{"b (not looked at yet)", "c (NoDriver)"}, Ready: map[string]string{"a": "3.4.4"}, Families: map[string]int32{}, Reports: map[string]map[string]report.Report{
+	want := Nodes{All: []string{"a", "b", "c", "d", "e"}, Pending: []string{"b: mode stays native"}, GPU: 3, NoDriver: []string{"b", "c"}, NotReady: []string{"b (not looked at yet)", "c (NoDriver)"}, Ready: map[string]string{"a": "3.4.4"}, Families: map[string]int32{}, Reports: map[string]map[string]report.Report{
 		"driver": {"b": {Ready: true}, "c": {Reason: "InUse", Message: "pod x uses a GPU"}},
 	}}
 	if len(got.Labels) != 3 || got.Labels["a"]["metax-tech.com/driver.ready"] != "true" {
@@ -343,11 +351,11 @@ func BenchmarkPlan(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	var nodes []metav1.ObjectMeta
+	var nodes []corev1.Node
 	for i := range 1000 {
-		nodes = append(nodes, metav1.ObjectMeta{
+		nodes = append(nodes, corev1.Node{ObjectMeta: metav1.ObjectMeta{
 			Name: fmt.Sprint("node-", i), Labels: map[string]string{"metax-tech.com/gpu.installed": "true", "metax-tech.com/driver.ready": "true"},
-		})
+		}})
 	}
 	w := &world{Manifests: m, nodes: Count(nodes), present: map[string]*appsv1.DaemonSet{}}
 	o := &v1alpha1.ClusterOperator{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.Name}}

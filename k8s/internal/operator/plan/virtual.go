@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/wording"
@@ -18,11 +19,12 @@ const configAnnotation = "metax-ctk.io/config"
 // there is something to undo. In minimal mode, it stays until all is undone.
 func vfState(in Input) outcome {
 	const kind = "VirtualFunctionsReady"
-	config := protocol.ParseVFNums(in.Configs[protocol.DriverConfigMap])
+	data := in.config(protocol.DriverConfigMap)
+	config := protocol.ParseVFNums(data)
 	minimal, made := in.Operator.Spec.MinimalMode, len(in.Nodes.Reports[report.VF]) > 0
 	var out outcome
 	if made || !minimal && config.Wishes() {
-		out = byConfig(in, deployed(in, kind, protocol.VFManager, v1alpha1.Component{}), report.VF, protocol.DriverConfigMap)
+		out = byConfig(in, deployed(in, kind, protocol.VFManager, v1alpha1.Component{}), report.VF, data, config.Names())
 	}
 	if minimal {
 		if out.set != nil {
@@ -42,27 +44,48 @@ func vfioState(in Input) outcome {
 		return outcome{}
 	}
 	c.Deploy = nil
-	out := byConfig(in, deployed(in, kind, protocol.VFIOManager, c), report.VFIO, protocol.VFIOConfigMap)
+	data := in.config(protocol.VFIOConfigMap)
+	config := protocol.ParseVFIOGPUs(data)
+	out := byConfig(in, deployed(in, kind, protocol.VFIOManager, c), report.VFIO, data, config.Names())
 	if !requested {
 		return out
 	}
-	return withNotes(out, kind, protocol.VFIOConfigMap, protocol.ParseVFIOGPUs(in.Configs[protocol.VFIOConfigMap]).Notes())
+	return withNotes(out, kind, protocol.VFIOConfigMap, config.Notes())
 }
 
 func requestsVFIO(spec v1alpha1.ClusterOperatorSpec) bool {
 	return spec.VFIOManager.Deploy != nil && *spec.VFIOManager.Deploy && !spec.MinimalMode
 }
 
-// byConfig is an agent that reads a ConfigMap, with what the nodes report.
-func byConfig(in Input, out outcome, component, config string) outcome {
+// byConfig is an agent that reads a ConfigMap with that data, whose entries name nodes, with what the nodes report.
+func byConfig(in Input, out outcome, component string, data map[string]string, names []string) outcome {
 	if out = whereGPUs(in, out, component); out.set == nil {
 		return out
 	}
-	annotate(&out.set.Spec.Template.ObjectMeta, configAnnotation, hash(in.Configs[config]))
+	template := &out.set.Spec.Template
+	annotate(&template.ObjectMeta, configAnnotation, protocol.Sum(data))
+	if len(in.strangers(names)) == 0 {
+		c := &template.Spec.Containers[0]
+		c.Args = append(c.Args, "--named="+protocol.Sum(data))
+	}
 	if bad := in.Nodes.notReady(component); len(bad) > 0 {
 		out.Condition = said(out.Type, false, Incomplete, "%d of %d nodes with a GPU are not as requested: %s", len(bad), in.Nodes.GPU, wording.Some(bad, mostNames)).Condition
 	}
 	return out
+}
+
+// config returns the data of a ConfigMap that holds: that of the chart's values, with what people edited.
+func (in Input) config(name string) map[string]string {
+	data, _ := protocol.Edit(in.Configs[protocol.ValuesOf(name)], in.Configs[name])
+	return data
+}
+
+// strangers are the names that no node has.
+func (in Input) strangers(names []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		_, known := slices.BinarySearch(in.Nodes.All, name)
+		return known
+	})
 }
 
 // withNotes says what of a ConfigMap is not applied.

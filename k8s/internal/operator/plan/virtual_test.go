@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -79,6 +80,52 @@ func TestVirtual(t *testing.T) {
 				t.Error(message(p.Status, kind))
 			}
 		})
+	}
+}
+
+// TestUnderstood has ConfigMaps, and what Ready and the conditions about them say. The agent may take virtual functions
+// from nodes that are not named only if every name is that of a node.
+func TestUnderstood(t *testing.T) {
+	type data = map[string]string
+	vfs := func(text string) map[string]data { return map[string]data{protocol.DriverConfigMap: {"node-vfnums": text}} }
+	for _, test := range []struct {
+		what       string
+		configs    map[string]data
+		pending    []string
+		conditions string
+		ready      string
+		named      bool
+	}{
+		{"understood", vfs("nodes: {a: {vfnum: 2}}"), nil, "", "Ready=True all components are as requested", true},
+		{"an unknown node", vfs("nodes: {a: {vfnum: 2}, nod-b: {vfnum: 2}}"), nil, `ConfigUnderstood=False NotUnderstood ConfigMap driver-config: no node is named "nod-b"`, `Ready=True all components are deployed; ConfigMap driver-config: no node is named "nod-b"`, false},
+		{"a misspelt number", vfs("nodes: {a: {vfnum: 3}}"), nil, `ConfigUnderstood=False NotUnderstood ConfigMap driver-config: node-vfnums: nodes."a": vfnum "3"; want 0, 1, 2, 4 or 8`, `Ready=True all components are deployed; ConfigMap driver-config: node-vfnums: nodes."a": vfnum "3"`, true},
+		{"a misspelt mode", map[string]data{protocol.ConfigMapName: {"cluster-config": "mode: sGPU"}}, nil, `ConfigUnderstood=False NotUnderstood ConfigMap metax-device-config: cluster-config: mode "sGPU" is not known; want native, sgpu, shared or vgpu`, `Ready=True all components are deployed; ConfigMap metax-device-config: cluster-config: mode "sGPU"`, false},
+		{"a mode that waits", nil, []string{"a: mode stays native, sgpu is configured: x/y"}, "ConfigUnderstood=False Pending a: mode stays native, sgpu is configured: x/y", "Ready=True all components are deployed; a: mode stays native", false},
+		{"an unknown node of vfio", map[string]data{protocol.VFIOConfigMap: {"vfio": "[{nodeName: c, gpus: [0]}]"}}, nil, `ConfigUnderstood=False NotUnderstood ConfigMap metax-vfio-config: no node is named "c"`, "Ready=True", false},
+		{"an edit", map[string]data{protocol.DriverConfigMap: {"node-vfnums": "nodes: {a: {vfnum: 2}}"}, protocol.ValuesOf(protocol.DriverConfigMap): {"node-vfnums": "nodes: {}", "version": "v1"}}, nil,
+			"ValuesApplied=False Edited ConfigMap driver-config is edited and holds instead of the chart's values: node-vfnums", "Ready=True all components are as requested", true},
+	} {
+		w := &world{Manifests: manifests(t, ""), nodes: Nodes{All: []string{"a", "b"}, GPU: 2, Pending: test.pending, Families: map[string]int32{}}, present: map[string]*appsv1.DaemonSet{}, configs: test.configs}
+		o := object(t, "{}")
+		w.run(o)
+		p := w.run(o)
+		var conditions []string
+		for _, c := range p.Status.Conditions {
+			if c.Type == ConfigUnderstood && c.Status == "False" || c.Type == ValuesApplied {
+				conditions = append(conditions, fmt.Sprintf("%s=%s %s %s", c.Type, c.Status, c.Reason, c.Message))
+			}
+		}
+		ready := p.Status.Conditions[0]
+		if d := cmp.Diff(test.conditions, strings.Join(conditions, "|")); d != "" || !strings.HasPrefix(fmt.Sprintf("%s=%s %s", ready.Type, ready.Status, ready.Message), test.ready) {
+			t.Errorf("%s: %s\n%s: %s", test.what, d, ready.Status, ready.Message)
+		}
+		named := false
+		if set := w.present[protocol.VFManager]; set != nil {
+			named = slices.ContainsFunc(set.Spec.Template.Spec.Containers[0].Args, func(a string) bool { return strings.HasPrefix(a, "--named=") })
+		}
+		if named != test.named {
+			t.Errorf("%s: the agent is told that every name is that of a node: %t", test.what, named)
+		}
 	}
 }
 

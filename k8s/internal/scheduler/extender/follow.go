@@ -18,9 +18,9 @@ import (
 // Follower keeps a Cluster and the Weights up to date. It is made by NewFollower.
 type Follower struct {
 	Cluster *Cluster
-	// Weigh is called with the weights and with what is wrong with the ConfigMap, at first and
-	// whenever that changes.
-	Weigh func(protocol.Weights, []string)
+	// Weigh is called with the data of the ConfigMap that holds, and with the keys that the chart's values say otherwise,
+	// at first and whenever that changes, one call after the other.
+	Weigh func(data map[string]string, over []string)
 
 	nodes, pods atomic.Bool // the first list is there
 }
@@ -33,7 +33,8 @@ func (f *Follower) Ready() error {
 	return nil
 }
 
-// Run follows the nodes, the pods and the ConfigMap with that name until ctx ends.
+// Run follows the nodes, the pods, and the ConfigMap with that name and that of the chart's values for it, until ctx
+// ends.
 func (f *Follower) Run(ctx context.Context, client corev1client.CoreV1Interface, namespace, configMap string) {
 	var running sync.WaitGroup
 	follow := func(resource, namespace string, selector fields.Selector, kind any, store cache.ReflectorStore) {
@@ -51,7 +52,14 @@ func (f *Follower) Run(ctx context.Context, client corev1client.CoreV1Interface,
 	)
 	follow("pods", metav1.NamespaceAll, live, &corev1.Pod{}, listed{podStore{f.Cluster}, &f.pods})
 	if configMap != "" {
-		follow("configmaps", namespace, fields.OneTermEqualSelector("metadata.name", configMap), &corev1.ConfigMap{}, weightStore(f.Weigh))
+		w := &weights{weigh: f.Weigh, data: map[bool]map[string]string{}}
+		for _, edits := range []bool{false, true} {
+			name := configMap
+			if !edits {
+				name = protocol.ValuesOf(configMap)
+			}
+			follow("configmaps", namespace, fields.OneTermEqualSelector("metadata.name", name), &corev1.ConfigMap{}, weightStore{w, edits})
+		}
 	}
 	running.Wait()
 }
@@ -68,20 +76,38 @@ func (l listed) Replace(objects []any, version string) error {
 	return err
 }
 
+// weights are the data of two ConfigMaps, the chart's values and the edits, once they are known.
+type weights struct {
+	weigh func(data map[string]string, over []string)
+	one   sync.Mutex
+	data  map[bool]map[string]string // by whether they are the edits
+}
+
+func (w *weights) set(edits bool, data map[string]string) {
+	w.one.Lock()
+	defer w.one.Unlock()
+	if w.data[edits] = data; len(w.data) == 2 {
+		w.weigh(protocol.Edit(w.data[false], w.data[true]))
+	}
+}
+
 // weightStore reads the only ConfigMap that it is given.
-type weightStore func(protocol.Weights, []string)
+type weightStore struct {
+	weights *weights
+	edits   bool
+}
 
 func (s weightStore) Add(object any) error { return s.Update(object) }
 
 func (s weightStore) Update(object any) error {
 	if m, ok := object.(*corev1.ConfigMap); ok {
-		s(protocol.ParseWeights(m.Data))
+		s.weights.set(s.edits, m.Data)
 	}
 	return nil
 }
 
 func (s weightStore) Delete(any) error {
-	s(protocol.Weights{}, nil)
+	s.weights.set(s.edits, nil)
 	return nil
 }
 

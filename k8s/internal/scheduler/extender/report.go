@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"log/slog"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -66,13 +67,30 @@ func (r *Reporter) report(ctx context.Context, problems map[string]nodescore.Pro
 	r.since = since
 }
 
-// write writes an Event. Several extenders of one cluster write the same one, which is there once.
-func (r *Reporter) write(ctx context.Context, node string, p nodescore.Problem, now time.Time) bool {
+// Weights writes an Event about the mistakes of the ConfigMap with the weights.
+func (r *Reporter) Weights(ctx context.Context, namespace, name string, problems []string, now time.Time) {
+	e := newEvent("ConfigMap", name, now, strings.Join(problems, "\n"))
+	e.Namespace, e.InvolvedObject.Namespace, e.InvolvedObject.UID = namespace, namespace, ""
+	e.Reason, e.Message = "MetaXGPUWeightsInvalid", fmt.Sprintf("metax-gpu-aware keeps the weights that it had, and after a restart the policy decides: %.800s", strings.Join(problems, "; "))
+	if err := r.create(ctx, e); err != nil {
+		r.Log.Warn("an Event could not be written", "configmap", name, "error", err.Error())
+	}
+}
+
+// create writes an Event, unless it is there.
+func (r *Reporter) create(ctx context.Context, e corev1.Event) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	e := eventOf(node, p, now)
 	_, err := r.Client.Events(e.Namespace).Create(ctx, &e, metav1.CreateOptions{FieldManager: protocol.Aware})
-	if err != nil && !apierrors.IsAlreadyExists(err) {
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return err
+}
+
+// write writes an Event. Several extenders of one cluster write the same one, which is there once.
+func (r *Reporter) write(ctx context.Context, node string, p nodescore.Problem, now time.Time) bool {
+	if err := r.create(ctx, eventOf(node, p, now)); err != nil {
 		r.Log.Warn("an Event could not be written; trying again", "node", node, "error", err.Error())
 		return false
 	}
@@ -85,15 +103,22 @@ var reasons = map[nodescore.ProblemKind]string{
 }
 
 func eventOf(node string, p nodescore.Problem, now time.Time) corev1.Event {
+	e := newEvent("Node", node, now, fmt.Sprint(p.Kind))
+	e.Reason = reasons[p.Kind]
+	e.Message = fmt.Sprintf("metax-gpu-aware does not prefer this node and judges it by counts: %.800s. See the log of metax-gpu-device on the node.", p.Text)
+	return e
+}
+
+// newEvent is a warning about an object, of the namespace default. There is one for each difference in an hour, which is
+// how long Events live.
+func newEvent(kind, about string, now time.Time, difference string) corev1.Event {
 	at := metav1.NewTime(now.UTC())
-	message := fmt.Sprintf("metax-gpu-aware does not prefer this node and judges it by counts: %.800s. See the log of metax-gpu-device on the node.", p.Text)
 	name := fnv.New64a()
-	fmt.Fprint(name, node, "\n", p.Kind, "\n", now.UTC().Format("2006-01-02T15")) // Events live for an hour
+	fmt.Fprint(name, about, "\n", difference, "\n", now.UTC().Format("2006-01-02T15"))
 	return corev1.Event{
 		ObjectMeta:     metav1.ObjectMeta{Name: fmt.Sprintf("%s.%x", protocol.Aware, name.Sum64()), Namespace: metav1.NamespaceDefault},
-		InvolvedObject: corev1.ObjectReference{Kind: "Node", Name: node, UID: types.UID(node), APIVersion: "v1"},
-		Reason:         reasons[p.Kind], Type: corev1.EventTypeWarning, Message: message,
-		FirstTimestamp: at, LastTimestamp: at, Count: 1,
-		Source: corev1.EventSource{Component: protocol.Aware}, ReportingController: protocol.Aware, ReportingInstance: node,
+		InvolvedObject: corev1.ObjectReference{Kind: kind, Name: about, UID: types.UID(about), APIVersion: "v1"},
+		Type:           corev1.EventTypeWarning, FirstTimestamp: at, LastTimestamp: at, Count: 1,
+		Source: corev1.EventSource{Component: protocol.Aware}, ReportingController: protocol.Aware, ReportingInstance: about,
 	}
 }

@@ -1,0 +1,54 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/metax-ctk/container-toolkit/test/sandbox"
+)
+
+// stated is a template that states the data of a ConfigMap that people edit, as charts did before edits and values
+// stood apart.
+const stated = `apiVersion: v1
+kind: ConfigMap
+metadata: {name: metax-device-config, namespace: {{ .Release.Namespace }}}
+data: {version: v1, cluster-config: "mode: native", nodes-config: "[]"}
+`
+
+// TestEditsBefore upgrades from such a chart: no edit is lost, then and later.
+func TestEditsBefore(t *testing.T) {
+	t.Parallel()
+	n := newNode(t, "c500-8")
+	n.push(t)
+	const old = "/tmp/old"
+	n.must(t, "sh", "-ec", "mkdir "+old+"; tar -xzf "+sandbox.BinDir+"/charts/metax-gpu-extensions-*.tgz -C "+old+"; cat >"+old+"/metax-gpu-extensions/templates/gpu-device/config.yaml <<'EOF'\n"+stated+"EOF")
+	n.must(t, "helm", append([]string{"install", "gpus", old + "/metax-gpu-extensions", "-n", namespace, "--create-namespace"}, values...)...)
+	n.config(t, map[string]string{"cluster-config": "mode: shared"})
+	upgrade := []string{"upgrade", "gpus", "oci://" + project + "/metax-gpu-extensions", "--version", "<999", "-n", namespace, "--reuse-values"}
+	_, err := n.Run(within(t), "helm", upgrade...)
+	keep := "kubectl annotate configmap -n " + namespace + " metax-device-config helm.sh/resource-policy=keep"
+	if err == nil || !strings.Contains(err.Error(), keep) {
+		t.Fatalf("want helm to refuse and to say %s: %v", keep, err)
+	}
+	n.must(t, "sh", "-c", keep)
+	holds := func(when string) {
+		t.Helper()
+		if got := n.must(t, "kubectl", "get", "cm", "-n", namespace, "metax-device-config", "-o", "jsonpath={.data.cluster-config}"); got != "mode: shared" {
+			t.Errorf("%s: the ConfigMap says %q", when, got)
+		}
+	}
+	for _, when := range []string{"the first upgrade", "the second", "the third"} {
+		n.must(t, "helm", upgrade...)
+		holds(when)
+	}
+	for _, revision := range []string{"2", "3"} {
+		n.must(t, "helm", "rollback", "gpus", revision, "-n", namespace)
+		holds("a rollback to " + revision)
+	}
+	n.must(t, "helm", upgrade...)
+	holds("an upgrade after it")
+	n.must(t, "helm", "uninstall", "gpus", "-n", namespace, "--no-hooks")
+	if got := n.must(t, "kubectl", "get", "cm", "-n", namespace, "-o", "name"); strings.Contains(got, "metax-device-config") {
+		t.Errorf("an uninstallation leaves %s", got)
+	}
+}
