@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/metax-ctk/container-toolkit/k8s/test/cluster"
 	"github.com/metax-ctk/container-toolkit/test/sandbox"
 )
 
@@ -51,4 +52,41 @@ func TestEditsBefore(t *testing.T) {
 	if got := n.must(t, "kubectl", "get", "cm", "-n", namespace, "-o", "name"); strings.Contains(got, "metax-device-config") {
 		t.Errorf("an uninstallation leaves %s", got)
 	}
+	t.Run("failed installation", n.failedInstallation)
+}
+
+// failedInstallation installs both charts with a wrong registry, repairs what can be repaired, and removes the operator
+// while its jobs cannot run.
+func (n *node) failedInstallation(t *testing.T) {
+	typo := "registry=" + project + "-typo"
+	fails := func(says string, args ...string) {
+		t.Helper()
+		if _, err := n.Run(within(t), "helm", args...); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("helm %q: want an error with %q, got %v", args, says, err)
+		}
+	}
+	install := func(name, chart string, more ...string) []string {
+		return append(append([]string{"install", name, "oci://" + project + chart, "--version", "<999", "-n", namespace, "--wait"}, values...), more...)
+	}
+	fails("", install("gpus", "/metax-gpu-extensions", "--set", typo, "--timeout=15s")...)
+	n.must(t, "helm", "uninstall", "gpus", "-n", namespace, "--no-hooks", "--wait")
+
+	n.must(t, "sh", "-c", "rm -r "+cluster.NodeDir+"/opt/maca*")
+	fails("", install("ops", "/metax-operator", "--set", typo, "--timeout=15s")...)
+	n.upgrade(t, "ops", "/metax-operator", append([]string{"--reuse-values"}, values...)...)
+	n.allocatable(t, len(n.gpus))
+	n.patch(t, `{"maca": {"payload": {"images": ["maca-c500:9.9"], "registry": "`+project+`"}}}`)
+	n.says(t, "MACADeployed", project+"/maca-c500:9.9 on "+cluster.NodeName+": ")
+
+	upgrade := []string{"upgrade", "ops", "oci://" + project + "/metax-operator", "--version", "<999", "-n", namespace, "--reuse-values", "--set", "controller.image.name=typo", "--set", "hookDeadline=30"}
+	fails("pre-upgrade hooks failed", upgrade...)
+	if got := n.must(t, "kubectl", "get", "job", "-n", namespace, "-o", "name"); !strings.Contains(got, "metax-operator-define") {
+		t.Errorf("the job that failed is gone: %q", got)
+	}
+	n.must(t, "helm", append(upgrade, "--no-hooks")...)
+	fails("", "uninstall", "ops", "-n", namespace, "--timeout=100s")
+	n.must(t, "helm", "uninstall", "ops", "-n", namespace, "--no-hooks")
+	n.must(t, "kubectl", "patch", "clusteroperators", "cluster-operator", "--type=merge", "-p", `{"metadata": {"finalizers": null}}`) // as the page says
+	n.must(t, "helm", install("ops", "/metax-operator")...)
+	n.allocatable(t, len(n.gpus))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -116,6 +118,14 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 		Owns(&corev1.Pod{}).
 		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(always), builder.WithPredicates(predicate.Or(predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{},
 			predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return pending(e.ObjectOld) != pending(e.ObjectNew) }})))
+	all.Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(always), builder.WithPredicates(predicate.Funcs{
+		CreateFunc: func(e event.CreateEvent) bool { return isStuck(e.Object, o.Namespace) },
+		DeleteFunc: func(e event.DeleteEvent) bool { return isStuck(e.Object, o.Namespace) },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			return isStuck(e.ObjectOld, o.Namespace) || isStuck(e.ObjectNew, o.Namespace)
+		},
+		GenericFunc: func(event.GenericEvent) bool { return false },
+	}))
 	for _, edited := range plan.EditedConfigMaps {
 		for _, name := range []string{edited, protocol.ValuesOf(edited)} {
 			one, err := configCache(m, config, o.Namespace, name)
@@ -173,12 +183,22 @@ func pending(o client.Object) string {
 	return ""
 }
 
-// cached is what is followed: of pods, those that look at GPUs, and all if their drivers are upgraded.
+// isStuck reports whether a pod of a namespace has containers that cannot start.
+func isStuck(o client.Object, namespace string) bool {
+	p, ok := o.(*corev1.Pod)
+	return ok && p.Namespace == namespace && len(waiting(p)) > 0
+}
+
+// cached is what is followed: of pods, those of the components and those that look at GPUs, and all if their drivers are
+// upgraded.
 func cached(o Options) map[client.Object]cache.ByObject {
 	objects := map[client.Object]cache.ByObject{&appsv1.DaemonSet{}: {Namespaces: map[string]cache.Config{o.Namespace: {}}}}
 	if !o.Upgrades {
-		looks := labels.SelectorFromSet(labels.Set{"app.kubernetes.io/name": protocol.Look})
-		objects[&corev1.Pod{}] = cache.ByObject{Namespaces: map[string]cache.Config{o.Namespace: {LabelSelector: looks}}}
+		own, err := labels.NewRequirement("app.kubernetes.io/name", selection.In, append(slices.Clone(plan.Components), protocol.Look))
+		if err != nil {
+			panic(err) // of constants
+		}
+		objects[&corev1.Pod{}] = cache.ByObject{Namespaces: map[string]cache.Config{o.Namespace: {LabelSelector: labels.NewSelector().Add(*own)}}}
 	}
 	return objects
 }

@@ -68,6 +68,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err := r.Client.List(ctx, &looks, client.InNamespace(r.Namespace), client.MatchingLabels{"app.kubernetes.io/name": protocol.Look}); err != nil {
 		return reconcile.Result{}, fmt.Errorf("list the pods that look at GPUs: %w", err)
 	}
+	var pods corev1.PodList
+	if err := r.Client.List(ctx, &pods, client.InNamespace(r.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return reconcile.Result{}, fmt.Errorf("list the pods of the components: %w", err)
+	}
+	in.Stuck = plan.Stuck(pods.Items)
 	in.Looks = plan.DecideLooks(in, pointers(looks.Items), r.Now())
 	decided := plan.Decide(in)
 	if err = errors.Join(r.carryOut(ctx, decided, present), r.look(ctx, in.Looks)); err != nil {

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,6 +39,7 @@ func slim(object any) (any, error) {
 			p.OwnerReferences = []metav1.OwnerReference{{Kind: owner.Kind, Name: owner.Name, Controller: owner.Controller}}
 		}
 		p.Spec.NodeName, p.Status.Phase = o.Spec.NodeName, o.Status.Phase
+		p.Status.ContainerStatuses = waiting(o)
 		if usesGPU(o) {
 			p.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{protocol.Resource: {}}}}}
 		}
@@ -46,6 +48,16 @@ func slim(object any) (any, error) {
 		o.SetManagedFields(nil)
 	}
 	return object, nil
+}
+
+// waiting are the containers of a pod that cannot start, as without their image.
+func waiting(p *corev1.Pod) (list []corev1.ContainerStatus) {
+	for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
+		if w := c.State.Waiting; w != nil && w.Message != "" {
+			list = append(list, corev1.ContainerStatus{Image: c.Image, State: corev1.ContainerState{Waiting: w}})
+		}
+	}
+	return list
 }
 
 // slimMeta has what identifies an object, and some annotations.

@@ -27,6 +27,8 @@ type Input struct {
 	Looks Looks
 	// Present are the DaemonSets of the operator in the cluster, by their names.
 	Present map[string]*appsv1.DaemonSet
+	// Stuck is why pods of DaemonSets cannot start, by the names of the DaemonSets.
+	Stuck map[string][]string
 	// Upgrades reports whether the controller may upgrade drivers.
 	Upgrades bool
 	// Configs are the data of ConfigMaps that people edit and of those with the chart's values, by their names; one that
@@ -156,7 +158,11 @@ func (p *Plan) deploy(in Input, out outcome) outcome {
 			progress.Status, progress.Reason = metav1.ConditionFalse, Progressing
 		}
 	}
-	for _, more := range []string{out.Message, out.wait, out.fault} {
+	stuck := ""
+	if progress.Status == metav1.ConditionFalse && len(in.Stuck[set.Name]) > 0 {
+		stuck = wording.Some(in.Stuck[set.Name], mostNames)
+	}
+	for _, more := range []string{stuck, out.Message, out.wait, out.fault} {
 		if more != "" {
 			progress.Message += "; " + more
 		}

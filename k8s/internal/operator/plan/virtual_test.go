@@ -87,7 +87,9 @@ func TestVirtual(t *testing.T) {
 // from nodes that are not named only if every name is that of a node.
 func TestUnderstood(t *testing.T) {
 	type data = map[string]string
-	vfs := func(text string) map[string]data { return map[string]data{protocol.DriverConfigMap: {"node-vfnums": text}} }
+	vfs := func(text string) map[string]data {
+		return map[string]data{protocol.DriverConfigMap: {"node-vfnums": text}}
+	}
 	for _, test := range []struct {
 		what       string
 		configs    map[string]data
