@@ -13,7 +13,7 @@ import (
 // forms of the scheduler's configuration.
 func TestAwareGolden(t *testing.T) {
 	for _, version := range []string{"1.24.0", "1.34.4"} {
-		r := mustRender(t, version, "deployExtenderGPUAware: true")
+		r := mustRender(t, version, "{deployExtenderGPUAware: true, gpuAware: {service: {clusterIP: 10.96.0.77}}}")
 		var text strings.Builder
 		for part := range strings.SplitSeq(r.Manifest, "---\n") {
 			if strings.Contains(part, "/templates/gpu-aware/") {
@@ -35,24 +35,44 @@ func TestAwareIsAnOption(t *testing.T) {
 
 // TestSchedulerConfig has values, and what the scheduler's configuration says then.
 func TestSchedulerConfig(t *testing.T) {
+	const address = "service: {clusterIP: 10.96.0.77}"
 	for _, test := range []struct{ values, want string }{
-		{"", `urlPrefix: http://CLUSTER-IP:8080`},
 		{"service: {clusterIP: 10.96.0.77}", `urlPrefix: http://10.96.0.77:8080`},
 		{"service: {clusterIP: 'fd00::7'}", `urlPrefix: http://[fd00::7]:8080`},
-		{"tls: {secret: a}", `urlPrefix: https://CLUSTER-IP:8080`},
-		{"tls: {secret: a}", `enableHTTPS: true`},
+		{"tls: {secret: a}, service: {clusterIP: 10.96.0.77}", `urlPrefix: https://10.96.0.77:8080`},
+		{"tls: {secret: a}, service: {clusterIP: 10.96.0.77}", `enableHTTPS: true`},
 		{"extender: {urlPrefix: 'https://gpu.example.com/x'}", `urlPrefix: https://gpu.example.com/x`},
 		// As in the vendor's manual.
-		{"extender: {nodeCacheCapable: false, ignorable: false}", `nodeCacheCapable: false`},
-		{"extender: {nodeCacheCapable: false, ignorable: false}", `ignorable: false`},
-		{"extender: {weight: 7, httpTimeout: 500ms}", `weight: 7`},
-		{"extender: {weight: 7, httpTimeout: 500ms}", `httpTimeout: 500ms`},
-		{"", `ignoredByScheduler: false`},
+		{address + ", extender: {nodeCacheCapable: false, ignorable: false}", `nodeCacheCapable: false`},
+		{address + ", extender: {nodeCacheCapable: false, ignorable: false}", `ignorable: false`},
+		{address + ", extender: {weight: 7, httpTimeout: 500ms}", `weight: 7`},
+		{address + ", extender: {weight: 7, httpTimeout: 500ms}", `httpTimeout: 500ms`},
+		{address, `ignoredByScheduler: false`},
 	} {
 		config := as[corev1.ConfigMap](t, objects(t, mustRender(t, "1.34.4", "{deployExtenderGPUAware: true, gpuAware: {"+test.values+"}}")), "ConfigMap/metax-gpu-aware-scheduler")
 		for _, file := range []string{"extender.yaml", "second.yaml"} {
 			if !strings.Contains(config.Data[file], test.want+"\n") && !strings.HasSuffix(config.Data[file], test.want) {
 				t.Errorf("%s: no %s in %s:\n%s", test.values, test.want, file, config.Data[file])
+			}
+		}
+	}
+}
+
+// TestNoAddress: without an address there is no configuration that a scheduler could take, and the notes say how it
+// gets one.
+func TestNoAddress(t *testing.T) {
+	for _, name := range []string{extensions, operator} {
+		for values, has := range map[string]bool{"{}": false, "{service: {clusterIP: 10.96.0.77}}": true, "{extender: {urlPrefix: 'http://a.example'}}": true} {
+			r, err := renderChart(t, name, "1.34.4", "{deployExtenderGPUAware: true, gpuAware: "+values+"}")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, got := objects(t, r)["ConfigMap/metax-gpu-aware-scheduler"]; got != has {
+				t.Errorf("%s, %s: the configuration is there: %t", name, values, got)
+			}
+			notes := r.Info.Notes
+			if strings.Contains(notes, "helm upgrade "+name+" CHART -n "+name+" --reuse-values") == has || !strings.Contains(notes, "DESIRED must not be 0") || strings.Contains(notes, "gpu-aware runs") {
+				t.Errorf("%s, %s:\n%s", name, values, notes)
 			}
 		}
 	}

@@ -1,15 +1,20 @@
-{{/* awareAddress .: where kube-scheduler asks. The address of the Service is known from the first upgrade on. */}}
+{{/* awareAddress .: where kube-scheduler asks; nothing if the Service has no address yet, before the first upgrade. */}}
 {{- define "metax.awareAddress" -}}
 {{- $aware := .Values.gpuAware -}}
 {{- $service := lookup "v1" "Service" $aware.namespace "metax-gpu-aware" | default dict -}}
-{{- $ip := $aware.service.clusterIP | default (dig "spec" "clusterIP" "" $service) | default "CLUSTER-IP" -}}
+{{- $ip := $aware.service.clusterIP | default (dig "spec" "clusterIP" "" $service) -}}
 {{- $scheme := ternary "https" "http" (ne $aware.tls.secret "") -}}
-{{- $aware.extender.urlPrefix | default (printf "%s://%s:8080" $scheme (ternary (printf "[%s]" $ip) $ip (contains ":" $ip))) -}}
+{{- if $aware.extender.urlPrefix -}}
+{{- $aware.extender.urlPrefix -}}
+{{- else if $ip -}}
+{{- printf "%s://%s:8080" $scheme (ternary (printf "[%s]" $ip) $ip (contains ":" $ip)) -}}
+{{- end -}}
 {{- end }}
 
 {{/* schedulerConfig (dict "context" . "second" BOOL): the configuration of kube-scheduler with the extender. */}}
 {{- define "metax.schedulerConfig" -}}
 {{- $extender := .context.Values.gpuAware.extender -}}
+# MetaX's manual has v1beta3, which kube-scheduler knew from 1.23 to 1.28.
 apiVersion: kubescheduler.config.k8s.io/{{ ternary "v1" "v1beta3" (semverCompare ">=1.25-0" .context.Capabilities.KubeVersion.Version) }}
 kind: KubeSchedulerConfiguration
 {{- if .second }}
