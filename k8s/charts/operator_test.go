@@ -163,6 +163,26 @@ func TestShared(t *testing.T) {
 		}
 	}
 	addTo(schema, more)
+	for path := range vendorOnly(t) {
+		at := schema
+		words := strings.Split(path, ".")
+		for i, word := range words {
+			fields, ok := at["properties"].(map[string]any)
+			if !ok {
+				fields = map[string]any{}
+				at["properties"] = fields
+			}
+			next, ok := fields[word].(map[string]any)
+			if !ok {
+				next = map[string]any{}
+				if i < len(words)-1 { // an object of the vendor's alone
+					next["type"], next["additionalProperties"] = []any{"object", "null"}, false
+				}
+				fields[word] = next
+			}
+			at = next
+		}
+	}
 	text, err := json.MarshalIndent(schema, "", "  ")
 	if err != nil {
 		t.Fatal(err)

@@ -48,7 +48,7 @@ func TestRefused(t *testing.T) {
 		{"readers: [{kind: ServiceAccount, name: a}]", "at '/readers/0'"},
 
 		// The vendor's programs are not the ones that this chart starts.
-		{"registry: cr.metax-tech.com/cloud", "at '/registry': value must be 'a registry with the images of this project"},
+		{"registry: cr.metax-tech.com/cloud", "at '/registry': value must be 'the registry that you pushed the images of this project to (metax-k8s-images push DOMAIN/PROJECT)"},
 		{"registry: cr.metax-tech.com:443/cloud", "at '/registry'"},
 		{"registry: ''", "at '/registry'"},
 		{"gpuDevice: {image: {registry: cr.metax-tech.com/cloud}}", "at '/gpuDevice/image/registry'"},

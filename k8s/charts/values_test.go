@@ -151,7 +151,7 @@ func TestGates(t *testing.T) {
 	}
 }
 
-// TestPodTemplates merges into the pods of every component, then into those of one. Maps are merged, lists are
+// TestPodTemplates merges into the pods of every component but those of one that has its own. Maps are merged, lists are
 // appended, other values are replaced, and the labels by which a DaemonSet finds its pods stay.
 func TestPodTemplates(t *testing.T) {
 	const values = `
@@ -170,15 +170,15 @@ gpuLabel:
 	for name, b := range map[string]string{"metax-gpu-device": "all", "metax-gpu-label": "file", "metax-exporter": "all", "metax-gpu-aware": "all"} {
 		set := as[appsv1.DaemonSet](t, all, "DaemonSet/"+name)
 		pod := set.Spec.Template
-		if d := cmp.Diff(map[string]string{"a": "all", "b": b}, pod.Annotations); d != "" {
+		annotations, priority, keys := map[string]string{"a": "all", "b": "all"}, "high", ",,more"
+		if b == "file" {
+			annotations, priority, keys = map[string]string{"b": "file"}, "system-node-critical", ",,most"
+		}
+		if d := cmp.Diff(annotations, pod.Annotations); d != "" {
 			t.Errorf("%s: %s", name, d)
 		}
-		if pod.Labels["app.kubernetes.io/name"] != name || pod.Spec.PriorityClassName != "high" || len(pod.Spec.Containers) == 0 {
+		if pod.Labels["app.kubernetes.io/name"] != name || pod.Spec.PriorityClassName != priority || len(pod.Spec.Containers) == 0 {
 			t.Errorf("%s: %v %v", name, pod.Labels, pod.Spec.PriorityClassName)
-		}
-		keys := ",,more"
-		if b == "file" {
-			keys += ",most"
 		}
 		var got string
 		for _, toleration := range pod.Spec.Tolerations {

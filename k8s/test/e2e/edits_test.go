@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/metax-ctk/container-toolkit/k8s/test/cluster"
-	"github.com/metax-ctk/container-toolkit/test/sandbox"
 )
 
 // stated is a template that states the data of a ConfigMap that people edit, as charts did before edits and values
@@ -22,7 +21,10 @@ func TestEditsBefore(t *testing.T) {
 	n := newNode(t, "c500-8")
 	n.push(t)
 	const old = "/tmp/old"
-	n.must(t, "sh", "-ec", "mkdir "+old+"; tar -xzf "+sandbox.BinDir+"/charts/metax-gpu-extensions-*.tgz -C "+old+"; cat >"+old+"/metax-gpu-extensions/templates/gpu-device/config.yaml <<'EOF'\n"+stated+"EOF")
+	n.must(t, "helm", "pull", "oci://"+project+"/metax-gpu-extensions", "--version", "<999", "--untar", "-d", old)
+	if err := n.WriteFile(old+"/metax-gpu-extensions/templates/gpu-device/config.yaml", stated); err != nil {
+		t.Fatal(err)
+	}
 	n.must(t, "helm", append([]string{"install", "gpus", old + "/metax-gpu-extensions", "-n", namespace, "--create-namespace"}, values...)...)
 	n.config(t, map[string]string{"cluster-config": "mode: shared"})
 	upgrade := []string{"upgrade", "gpus", "oci://" + project + "/metax-gpu-extensions", "--version", "<999", "-n", namespace, "--reuse-values"}

@@ -124,15 +124,13 @@ helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded,hook-failed
 {{- end }}
 
 {{/*
-daemonSet (dict "context" . "component" VALUES "manifest" YAML): the manifest, with podTemplateSpec of all components
-and of this one merged into its pods. The labels by which it finds them stay.
+daemonSet (dict "context" . "component" VALUES "manifest" YAML): the manifest, with podTemplateSpec of this component, else
+that of all, merged into its pods. The labels by which it finds them stay.
 */}}
 {{- define "metax.daemonSet" -}}
 {{- $overlays := list -}}
-{{- range list .context.Values .component -}}
-{{- with include "metax.podTemplate" . | fromYaml -}}
+{{- with include "metax.podTemplate" .component | fromYaml | default (include "metax.podTemplate" .context.Values | fromYaml) -}}
 {{- $overlays = append $overlays . -}}
-{{- end -}}
 {{- end -}}
 {{- if $overlays -}}
 {{- $set := fromYaml .manifest -}}

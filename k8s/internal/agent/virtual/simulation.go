@@ -122,6 +122,12 @@ func (s Simulation) change(c card, gpus []gpu.GPU, bound sim.Tree) error {
 		if trees[i], err = sim.HostTree(n); err != nil {
 			return err
 		}
+		// Of /proc the agent has what its own kernel says, which is read-only.
+		for name := range trees[i] {
+			if strings.HasPrefix(name, "proc/") {
+				delete(trees[i], name)
+			}
+		}
 		if gpus[c.Index].SetAside() {
 			for name, e := range bound {
 				trees[i][name] = e

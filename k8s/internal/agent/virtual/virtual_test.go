@@ -362,6 +362,22 @@ func TestVFIO(t *testing.T) {
 	}
 }
 
+// TestVFsLeaveProc: the agent's pod has no /proc of the simulated node that it could change.
+func TestVFsLeaveProc(t *testing.T) {
+	root := host(t, 2)
+	proc := root.Join("/proc")
+	if err := os.RemoveAll(proc); err != nil {
+		t.Fatal(err)
+	}
+	v := VFs{Host: root, Bus: NewBus(root), Users: nobody, Record: Record(filepath.Join(t.TempDir(), "r")), Now: time.Now}
+	if r, _ := v.Step(t.Context(), number(2)); !r.Ready {
+		t.Fatal(r)
+	}
+	if _, err := os.Lstat(proc); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("/proc of the node is written: %v", err)
+	}
+}
+
 // TestVFIOBack gives all GPUs to vfio-pci, and takes them back: the tree is as before.
 func TestVFIOBack(t *testing.T) {
 	root := host(t, 4)
