@@ -2,6 +2,7 @@ package charts
 
 import (
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -74,12 +75,29 @@ func TestMonitoring(t *testing.T) {
 	}
 }
 
-// TestExporterIsAnOption demands that nothing of it is there by default.
+// TestExporterIsAnOption has each switch alone: what needs no exporter is there, and the rest is refused.
 func TestExporterIsAnOption(t *testing.T) {
-	for name := range objects(t, mustRender(t, "1.34.4", "dataExporter: {podMonitor: {deploy: true}, prometheusRule: {deploy: true}, dashboard: {deploy: true}}")) {
-		switch name {
-		case "DaemonSet/metax-exporter", "Service/metax-exporter", "PodMonitor/metax-gpu-extensions", "PrometheusRule/metax-rules", "ConfigMap/metax-dashboards":
-			t.Errorf("%s is there without dataExporter.deploy", name)
+	for values, want := range map[string]string{
+		"": "", "podMonitor: {deploy: true}": "PodMonitor/metax-gpu-extensions", "prometheusRule: {deploy: true}": "PrometheusRule/metax-rules",
+		"deploy: true": "DaemonSet/metax-exporter Service/metax-exporter",
+	} {
+		all := objects(t, mustRender(t, "1.34.4", "dataExporter: {"+values+"}"))
+		var got []string
+		for _, name := range []string{"DaemonSet/metax-exporter", "Service/metax-exporter", "PodMonitor/metax-gpu-extensions", "PrometheusRule/metax-rules", "ConfigMap/metax-dashboards"} {
+			if all[name] != nil {
+				got = append(got, name)
+			}
 		}
+		if d := cmp.Diff(want, strings.Join(got, " ")); d != "" {
+			t.Errorf("%s: %s", values, d)
+		}
+		if rule := all["PrometheusRule/metax-rules"]; rule != nil {
+			if rules := at(t, rule.Object, "spec", "groups", 0, "rules").([]any); len(rules) != 1 || at(t, rules[0], "alert") != "MetaXGPUPluginNotRegistered" {
+				t.Errorf("without the exporter there are the alerts %v", rules)
+			}
+		}
+	}
+	if _, err := render(t, "1.34.4", "dataExporter: {dashboard: {deploy: true}}"); err == nil || !strings.Contains(err.Error(), "dataExporter.dashboard.deploy: the dashboard shows metrics of the exporter") {
+		t.Error(err)
 	}
 }

@@ -104,8 +104,12 @@ func TestUnderstood(t *testing.T) {
 		{"a misspelt mode", map[string]data{protocol.ConfigMapName: {"cluster-config": "mode: sGPU"}}, nil, `ConfigUnderstood=False NotUnderstood ConfigMap metax-device-config: cluster-config: mode "sGPU" is not known; want native, sgpu, shared or vgpu`, `Ready=True all components are deployed; ConfigMap metax-device-config: cluster-config: mode "sGPU"`, false},
 		{"a mode that waits", nil, []string{"a: mode stays native, sgpu is configured: x/y"}, "ConfigUnderstood=False Pending a: mode stays native, sgpu is configured: x/y", "Ready=True all components are deployed; a: mode stays native", false},
 		{"an unknown node of vfio", map[string]data{protocol.VFIOConfigMap: {"vfio": "[{nodeName: c, gpus: [0]}]"}}, nil, `ConfigUnderstood=False NotUnderstood ConfigMap metax-vfio-config: no node is named "c"`, "Ready=True", false},
-		{"an edit", map[string]data{protocol.DriverConfigMap: {"node-vfnums": "nodes: {a: {vfnum: 2}}"}, protocol.ValuesOf(protocol.DriverConfigMap): {"node-vfnums": "nodes: {}", "version": "v1"}}, nil,
-			"ValuesApplied=False Edited ConfigMap driver-config is edited and holds instead of the chart's values: node-vfnums", "Ready=True all components are as requested", true},
+		{
+			"an edit",
+			map[string]data{protocol.DriverConfigMap: {"node-vfnums": "nodes: {a: {vfnum: 2}}"}, protocol.ValuesOf(protocol.DriverConfigMap): {"node-vfnums": "nodes: {}", "version": "v1"}},
+			nil,
+			"ValuesApplied=False Edited ConfigMap driver-config is edited and holds instead of the chart's values: node-vfnums", "Ready=True all components are as requested", true,
+		},
 	} {
 		w := &world{Manifests: manifests(t, ""), nodes: Nodes{All: []string{"a", "b"}, GPU: 2, Pending: test.pending, Families: map[string]int32{}}, present: map[string]*appsv1.DaemonSet{}, configs: test.configs}
 		o := object(t, "{}")
