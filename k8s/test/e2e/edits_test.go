@@ -44,7 +44,7 @@ func TestEditsBefore(t *testing.T) {
 		n.must(t, "helm", upgrade...)
 		holds(when)
 	}
-	for _, revision := range []string{"2", "3"} {
+	for _, revision := range []string{"3", "2"} {
 		n.must(t, "helm", "rollback", "gpus", revision, "-n", namespace)
 		holds("a rollback to " + revision)
 	}
