@@ -38,29 +38,6 @@ func TestOperatorAll(t *testing.T) {
 	}
 	n.hasMACA(t, "looks", "3.8.0.1")
 	n.remove(t, "looks")
-	t.Run("edits", func(t *testing.T) {
-		edit := func(text string) { t.Helper(); n.configure(t, "driver-config", "node-vfnums", text) }
-		edit("nodes: {" + cluster.NodeName + ": {vfnum: 4}}")
-		n.offers(t, gpuResource, len(n.gpus)*4, vfnum, "4")
-		n.upgrade(t, release, "/metax-operator", "--reuse-values")
-		n.condition(t, "ValuesApplied=False Edited")
-		n.must(t, "helm", "rollback", release, "1", "-n", namespace, "--wait")
-		n.condition(t, "Ready=True Deployed")
-		n.offers(t, gpuResource, len(n.gpus)*4, vfnum, "4")
-		for text, says := range map[string]string{
-			"nodes: {" + cluster.NodeName + ": {vinum: 2}}": "has no vfnum",
-			"node: {" + cluster.NodeName + ": {vfnum: 2}}":  `field "node" is not known`,
-			"nodes: {node-l: {vfnum: 2}}":                   `no node is named "node-l"`,
-		} {
-			edit(text)
-			n.says(t, "ConfigUnderstood", says)
-			n.says(t, "VirtualFunctionsReady", "the GPUs stay as they are")
-			n.offers(t, gpuResource, len(n.gpus)*4, vfnum, "4")
-		}
-		n.must(t, "kubectl", "-n", namespace, "patch", "configmap", "driver-config", "--type=json", "-p", `[{"op": "remove", "path": "/data/node-vfnums"}]`)
-		n.offers(t, gpuResource, len(n.gpus)*2, vfnum, "2") // as the values say
-		n.condition(t, "ConfigUnderstood=True Understood")
-	})
 	n.uninstall(t, release)
 	n.driver(t, oldDriver)
 	if d := cmp.Diff(engine, n.engineFiles(t)); d != "" {

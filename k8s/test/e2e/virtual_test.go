@@ -100,6 +100,23 @@ func TestVirtualFunctions(t *testing.T) {
 	})
 	set(t, "4")
 	n.condition(t, "VirtualFunctionsReady=True Deployed")
+	t.Run("edits and mistakes", func(t *testing.T) {
+		n.upgrade(t, release, "/metax-operator", "--reuse-values")
+		n.condition(t, "ValuesApplied=False Edited")
+		n.must(t, "helm", "rollback", release, "1", "-n", namespace, "--wait")
+		n.condition(t, "Ready=True Deployed")
+		n.offers(t, gpuResource, len(n.gpus)*4, vfnum, "4")
+		for text, says := range map[string]string{
+			"nodes: {" + cluster.NodeName + ": {vinum: 2}}": "has no vfnum",
+			"node: {" + cluster.NodeName + ": {vfnum: 2}}":  `field "node" is not known`,
+			"nodes: {node-l: {vfnum: 2}}":                   `no node is named "node-l"`,
+		} {
+			n.configure(t, "driver-config", "node-vfnums", text)
+			n.says(t, "ConfigUnderstood", says)
+			n.says(t, "VirtualFunctionsReady", "the GPUs stay as they are")
+			n.offers(t, gpuResource, len(n.gpus)*4, vfnum, "4")
+		}
+	})
 	n.configure(t, "driver-config", "node-vfnums", "nodes: {}")
 	n.offers(t, gpuResource, len(n.gpus), vfnum, "0")
 	n.sets(t, "metax-gpu-device", "metax-gpu-label")
