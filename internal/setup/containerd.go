@@ -47,7 +47,7 @@ func (h Host) containerd(ctx context.Context, place containerd.Place, o Options)
 	}
 	useEditor(h, &e, input, containerd.Read, func(in containerd.Input, s engine.Setup) ([]engine.Change, error) {
 		if own {
-			in.Dump = h.output(ctx, e.Program, "--config", in.Path, "config", "dump")
+			in.Dump = h.output(ctx, e.Program, "--config", h.seen(in.Path), "config", "dump")
 		}
 		return containerd.Configure(in, s)
 	}, containerd.Remove)

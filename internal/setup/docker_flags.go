@@ -56,11 +56,23 @@ func (h Host) checkDockerKeys(ctx context.Context, e Engine, in docker.Input) er
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	refusal := h.dockerRefuses(ctx, e, in.Path)
-	if refusal == "" || strings.ReplaceAll(refusal, in.Path, os.DevNull) == h.dockerRefuses(ctx, e, os.DevNull) {
+	seen := h.seen(in.Path)
+	refusal := h.dockerRefuses(ctx, e, seen)
+	if refusal == "" || strings.ReplaceAll(refusal, seen, os.DevNull) == h.dockerRefuses(ctx, e, os.DevNull) {
 		return nil
 	}
 	return fmt.Errorf("dockerd refuses %s as it is; correct it first: %s", in.Path, terminal.Line(refusal))
+}
+
+// seen is the path of a file as the programs of the host see it, which Run runs below its root.
+func (h Host) seen(place string) string {
+	if h.Root.Real() {
+		return place
+	}
+	if rest, ok := strings.CutPrefix(place, h.Root.Dir()+"/"); ok {
+		return "/" + rest
+	}
+	return place
 }
 
 // dockerRefuses is what dockerd says against a file; "" if nothing, or if it cannot be asked.

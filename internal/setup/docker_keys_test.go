@@ -12,7 +12,8 @@ import (
 
 // TestDockerKeys: a file that dockerd refuses is not edited, and dockerd's reason is quoted.
 func TestDockerKeys(t *testing.T) {
-	const unit = `echo "unable to configure the Docker daemon with file $3: merged configuration validation from file and command line flags failed: invalid userland-proxy-path: userland-proxy is enabled, but userland-proxy-path is not set" >&2; exit 1`
+	const unit = `f=$3; case $f in */etc/*) f=/etc/${f##*/etc/} ;; esac
+echo "unable to configure the Docker daemon with file $f: merged configuration validation from file and command line flags failed: invalid userland-proxy-path: userland-proxy is enabled, but userland-proxy-path is not set" >&2; exit 1`
 	const script = `#!/bin/sh
 case "$1 $(cat "$3" 2>/dev/null)" in
 *old*) echo "unknown flag: --validate" >&2; exit 125 ;;
@@ -30,6 +31,14 @@ esac
 		t.Run(name, func(t *testing.T) {
 			h := newHost(t, map[string]string{"/etc/docker/daemon.json": tc.file, "/usr/bin/dockerd": tc.script})
 			h.Run = func(ctx context.Context, path string, args ...string) ([]byte, error) {
+				for i, arg := range args { // as below the root of the host
+					if strings.HasPrefix(arg, h.Root.Dir()) {
+						t.Errorf("a program of the host is given the path %s", arg)
+					}
+					if strings.HasPrefix(arg, "/etc/") {
+						args[i] = h.Root.Join(arg)
+					}
+				}
 				return child.Run(ctx, h.Root.Join(path), args...)
 			}
 			e, err := h.Named(t.Context(), "docker", Options{Version: engine.Version{Major: 28, Minor: 5}})
