@@ -2,12 +2,17 @@ package charts
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/admission"
@@ -73,6 +78,10 @@ func TestNodePolicy(t *testing.T) {
 		{"the condition of another node", request{device, "b", "a", "status", plain, condition}, otherNode},
 		{"the condition of others", request{device, "a", "a", "status", plain, change("'True'", "'False'")}, status},
 		{"capacity", request{device, "a", "a", "status", plain, change("{cpu: 4}", "{cpu: 4, metax-tech.com/gpu: 9}")}, status},
+		{"the version of the kubelet", request{device, "a", "a", "status", plain, change("{capacity", "{nodeInfo: {kubeletVersion: v2}, capacity")}, status},
+		{"volumes attached", request{device, "a", "a", "status", plain, change("{capacity", "{volumesAttached: [{name: v, devicePath: /dev/sda}], capacity")}, status},
+		{"images", request{device, "a", "a", "status", plain, change("{capacity", "{images: [{names: [i]}], capacity")}, status},
+		{"volumes attached gone", request{label, "a", "a", "status", change("{capacity", "{volumesAttached: [{name: v}], capacity"), plain}, status},
 		{"labels", request{label, "a", "a", "", plain, installed}, ""},
 		{"labels gone", request{label, "a", "a", "", installed, plain}, ""},
 		{"labels of others", request{label, "a", "a", "", plain, change("{x: z}", "{x: z, node-role.kubernetes.io/control-plane: ''}")}, labels},
@@ -107,7 +116,8 @@ func TestEventPolicy(t *testing.T) {
 func TestPodPolicy(t *testing.T) {
 	const (
 		device    = "metax-gpu-device"
-		plain     = "{metadata: {labels: {x: z}, annotations: {a: b, hami.io/bind-phase: allocating}}, spec: {nodeName: a, containers: [{image: i}]}}"
+		plain     = "{metadata: {labels: {x: z}, annotations: {a: b, hami.io/bind-phase: allocating}}, spec: {nodeName: a, containers: [{image: i}]}, status: {phase: Pending}}"
+		none      = "an agent may create and bind no pods"
 		otherNode = "an agent may write only to pods of the node that it runs on"
 		more      = "of a pod, only the annotations metax-ctk.io/gpus-given, BAIDU_COM_DEVICE_IDX and, while it is allocating, hami.io/bind-phase may be written"
 	)
@@ -126,6 +136,15 @@ func TestPodPolicy(t *testing.T) {
 		{"its GPUs by index", request{device, "a", "p", "", success, change("allocating", "success, BAIDU_COM_DEVICE_IDX: '0,1'")}, ""},
 		{"its GPUs and a chosen one", request{device, "a", "p", "", success, change("allocating", "success, metax-ctk.io/gpus-given: GPU-1, metax-ctk.io/gpus: GPU-1")}, more},
 		{"the GPUs of a pod of another node", request{device, "b", "p", "", success, change("allocating", "success, metax-ctk.io/gpus-given: GPU-1")}, otherNode},
+		{"the phase through the status", request{device, "a", "p", "status", plain, success}, ""},
+		{"its GPUs through the status", request{device, "a", "p", "status", success, change("allocating", "success, metax-ctk.io/gpus-given: GPU-1")}, ""},
+		{"the phase of a pod of another node through the status", request{device, "b", "p", "status", plain, success}, otherNode},
+		{"a label through the status", request{device, "a", "p", "status", plain, change("x: z", "x: y")}, more},
+		{"a finalizer through the status", request{device, "a", "p", "status", plain, change("{labels", "{finalizers: [x.io/y], labels")}, more},
+		{"the status", request{device, "a", "p", "status", plain, change("Pending", "Failed")}, more},
+		{"a condition", request{device, "a", "p", "status", plain, change("{phase", "{conditions: [{type: Ready}], phase")}, more},
+		{"a pod", request{device, "a", "p", "", "", plain}, none},
+		{"a binding", request{device, "a", "p", "binding", "", "{target: {name: a}}"}, none},
 		{"another annotation", request{device, "a", "p", "", plain, change("a: b", "a: c")}, more},
 		{"a label", request{device, "a", "p", "", plain, change("x: z", "x: y")}, more},
 		{"an image", request{device, "a", "p", "", plain, change("image: i", "image: j")}, more},
@@ -178,6 +197,77 @@ func TestSlicePolicy(t *testing.T) {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
+	}
+}
+
+// TestPodPolicyKinds wants the policies about pods to see every way by which a pod's annotations can be written.
+func TestPodPolicyKinds(t *testing.T) {
+	all := objects(t, mustRender(t, "1.34.4", ""))
+	for _, name := range []string{"pods", "slices"} {
+		policy := as[admissionregistrationv1.ValidatingAdmissionPolicy](t, all, "ValidatingAdmissionPolicy/metax-gpu-extensions-"+name)
+		rule := policy.Spec.MatchConstraints.ResourceRules[0]
+		if d := cmp.Diff([]string{"pods", "pods/status", "pods/binding", "bindings"}, rule.Resources); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+		if d := cmp.Diff([]admissionregistrationv1.OperationType{"CREATE", "UPDATE"}, rule.Operations); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+	}
+}
+
+// TestPodRights: no role may patch pods, and pods/status only under the policy or where a value needs it. NOTES say
+// what is left.
+func TestPodRights(t *testing.T) {
+	const (
+		own, nodes, pods = "tie them to their own node", "can patch labels, annotations, taints and status of every Node; ", "of every pod; it cannot change what a pod runs"
+	)
+	for _, test := range []struct {
+		kubernetes, values string
+		told               bool
+		note               string
+	}{
+		{"1.30.0", "", true, own},
+		{"1.34.4", "", true, own},
+		{"1.29.0", "", false, nodes},
+		{"1.34.4", "admissionPolicy: {deploy: false}", false, nodes},
+		{"1.29.0", "gpuDevice: {kunlunxinDevices: true}", true, pods},
+		{"1.29.0", "gpuDevice: {sGPUHybridMode: true}", true, pods},
+		{"1.29.0", "gpuDevice: {config: {mode: sgpu}}", true, pods},
+		{"1.29.0", "gpuDevice: {config: {mode: shared, nodes: [{nodeName: a, mode: sgpu}]}}", true, pods},
+		{"1.29.0", `gpuDevice: {cmInit: {config: {cluster-config: "mode: \"sgpu\"\n"}}}`, true, pods},
+		{"1.29.0", "gpuDevice: {cmInit: {config: \"data:\\n  nodes-config: |\\n    - {nodeName: a, mode: sgpu}\\n\"}}", true, pods},
+		{"1.29.0", "gpuDevice: {cmInit: {config: {cluster-config: 'mode: native'}}}", false, nodes},
+		{"1.29.0", "gpuDevice: {config: {mode: vgpu}}", false, nodes},
+	} {
+		for _, chart := range []string{extensions, operator} {
+			r, err := renderChart(t, chart, test.kubernetes, test.values)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all := objects(t, r)
+			told := false
+			for name := range all {
+				if kind, _, _ := strings.Cut(name, "/"); kind != "ClusterRole" && kind != "Role" {
+					continue
+				}
+				for _, rule := range as[rbacv1.ClusterRole](t, all, name).Rules {
+					writes := slices.ContainsFunc(rule.Verbs, func(verb string) bool { return verb == "patch" || verb == "update" || verb == "*" })
+					if writes && slices.Contains(rule.Resources, "pods") {
+						t.Errorf("%s, %s, %s: %s may write to pods", chart, test.kubernetes, test.values, name)
+					}
+					told = told || writes && slices.Contains(rule.Resources, "pods/status")
+				}
+			}
+			if told != test.told || !strings.Contains(r.Info.Notes, test.note) {
+				t.Errorf("%s, %s, %s: pods/status %t, want %t; notes:\n%s", chart, test.kubernetes, test.values, told, test.told, r.Info.Notes)
+			}
+			if chart == extensions {
+				arg := fmt.Sprintf("--tell-pods=%t", test.told)
+				if c := as[appsv1.DaemonSet](t, all, "DaemonSet/metax-gpu-device").Spec.Template.Spec.Containers[0]; !slices.Contains(c.Args, arg) {
+					t.Errorf("%s, %s: %v has no %s", test.kubernetes, test.values, c.Args, arg)
+				}
+			}
+		}
 	}
 }
 

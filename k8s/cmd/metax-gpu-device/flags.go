@@ -59,6 +59,7 @@ func runFlags() []cli.Flag {
 		&cli.BoolFlag{Name: "slices-without-lock", Usage: "without a scheduler's lock, slices go to the only pod that waits for some", EnvVars: env("slices-without-lock")},
 		text("maca", string(plugin.MACAAuto), "which containers get the host's MXMACA: off, auto (those whose pod requests it), fallback (those whose image has none, by CDI) or always"),
 		&cli.BoolFlag{Name: "pod-policies", Value: true, Usage: "pods may request a policy and GPUs by annotation", EnvVars: env("pod-policies")},
+		&cli.BoolFlag{Name: "tell-pods", Value: true, Usage: "write to each pod which GPUs it was given, which needs the right to patch pods/status", EnvVars: env("tell-pods")},
 		&cli.BoolFlag{Name: "kunlunxin-devices", Usage: "tell containers and pods the indices of their GPUs as " + foreign.KunlunxinDevices + ", as Kunlunxin's plugin does", EnvVars: env("kunlunxin-devices")},
 		text("metrics-address", ":8000", "address for metrics and probes; empty for none"),
 	}, logging.Flags(protocol.Device)...)

@@ -111,7 +111,7 @@ func run(ctx context.Context, c *cli.Context, o options, log *slog.Logger) error
 		Reader: reader.NewClient(c.String("health-socket")), IgnoreSilence: c.Int("healthy-interval") == 0,
 		Kubelet: kubelet,
 		Leases:  leases,
-		Client:  client(c.String("kubeconfig"), log), Namespace: c.String("namespace"),
+		Client:  client(c.String("kubeconfig"), log), Namespace: c.String("namespace"), TellPods: c.Bool("tell-pods"),
 	}
 	if agent.Client != nil {
 		allocator.Slices = &plugin.SliceTools{

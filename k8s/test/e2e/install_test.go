@@ -51,6 +51,7 @@ func TestInstall(t *testing.T) {
 	t.Run("helm test", func(t *testing.T) {
 		n.must(t, "helm", "test", release, "-n", namespace)
 	})
+	t.Run("a stolen token", func(t *testing.T) { n.stolenToken(t, "manual") })
 	n.remove(t, "manual")
 	n.uninstall(t, release)
 	t.Run("uninstall leaves nothing", func(t *testing.T) {

@@ -60,6 +60,32 @@ imagePullSecrets:
   {{- toYaml .context.Values.imagePullSecrets | nindent 2 }}
 {{- end }}
 
+{{/* policies .: "true" where the cluster has the policies of admission.yaml. */}}
+{{- define "metax.policies" -}}
+{{- if and .Values.admissionPolicy.deploy (semverCompare ">=1.30-0" .Capabilities.KubeVersion.Version) -}}true{{- end -}}
+{{- end }}
+
+{{/* tellsPods .: "true" where gpu-device writes annotations of pods: under a policy, or because a value needs it. */}}
+{{- define "metax.tellsPods" -}}
+{{- $device := .Values.gpuDevice -}}
+{{- $config := toYaml (list $device.config (($device.cmInit | default dict).config | default dict)) -}}
+{{- if or (include "metax.policies" .) $device.kunlunxinDevices $device.sGPUHybridMode (regexMatch `(?i)mode["']?: *["']?sgpu` $config) -}}true{{- end -}}
+{{- end }}
+
+{{/* tokenNote .: for NOTES, what a stolen token of one node's agents can do. */}}
+{{- define "metax.tokenNote" -}}
+{{- $tells := include "metax.tellsPods" . -}}
+{{- if include "metax.policies" . -}}
+The tokens of gpu-device and gpu-label: the policies of this release tie them to their own node. Without these, RBAC would let them patch every Node, nodes/status{{ if $tells }} and pods/status{{ end }}.
+{{- else -}}
+{{- if .Values.admissionPolicy.deploy -}}
+Kubernetes {{ .Capabilities.KubeVersion.Version }} has no ValidatingAdmissionPolicy (1.30).
+{{- else -}}
+admissionPolicy.deploy is false.
+{{- end }} So a token of gpu-device or gpu-label that is stolen from one node can patch labels, annotations, taints and status of every Node{{ if $tells }}, and labels, annotations and status of every pod{{ end }}; it cannot change what a pod runs.
+{{- end -}}
+{{- end }}
+
 {{/* podSecurity .: root for the directories of the host, and nothing besides. */}}
 {{- define "metax.podSecurity" -}}
 securityContext:

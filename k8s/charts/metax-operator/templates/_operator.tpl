@@ -19,6 +19,8 @@ securityContext:
 {{- range list "gpuDevice" "gpuLabel" "dataExporter" -}}
 {{- $_ := set $values . (omit (index $.Values .) "podTemplateSpec" "podTemplateSpecFile" (ternary "" "deploy" (eq . "dataExporter"))) -}}
 {{- end -}}
+{{- /* The controller does not know the version of Kubernetes; deploy says to it whether there are policies. */ -}}
+{{- $_ := set $values "admissionPolicy" (dict "deploy" (eq "true" (include "metax.policies" .))) -}}
 {{- $_ := set $values "maca" (omit .Values.maca "podTemplateSpec" "podTemplateSpecFile") -}}
 {{- toYaml $values -}}
 {{- end }}

@@ -35,6 +35,8 @@ type Agent struct {
 	// Leases are those of this host. On a mixed node, the Allocator also writes them.
 	Leases *Leases
 	Client corev1client.CoreV1Interface // nil without an API server
+	// TellPods writes to each pod which GPUs it was given.
+	TellPods bool
 	// Namespace has the ConfigMap of the modes.
 	Namespace string
 	// Publish is called, if it is not nil, by one goroutine: after each look, and when the devices
@@ -167,9 +169,11 @@ func (a *Agent) begin(ctx context.Context, all *sync.WaitGroup, configs chan<- p
 		a.mode.labels = map[string]string{}
 	} else {
 		all.Go(func() { WatchPods(ctx, a.Client, a.NodeName, resources, a.Log, a.Allocator.SetRequests) })
-		all.Go(func() {
-			(&teller{client: a.Client, log: a.Log, kunlunxin: a.Allocator.Kunlunxin}).run(ctx, a.Allocator.given)
-		})
+		if a.TellPods {
+			all.Go(func() {
+				(&teller{client: a.Client, log: a.Log, kunlunxin: a.Allocator.Kunlunxin}).run(ctx, a.Allocator.given)
+			})
+		}
 		all.Go(func() {
 			WatchConfig(ctx, a.Client, a.Namespace, func(c protocol.DeviceConfig) { send(ctx, configs, c) })
 		})

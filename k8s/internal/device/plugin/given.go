@@ -93,7 +93,7 @@ func (t *teller) write(ctx context.Context, g allocate.Given, text string) error
 	}
 	ctx, cancel := context.WithTimeout(ctx, listLimit)
 	defer cancel()
-	_, err := t.client.Pods(g.Namespace).Patch(ctx, g.Pod, types.MergePatchType, patch("", types.UID(g.UID), annotations), metav1.PatchOptions{FieldManager: protocol.Device})
+	_, err := t.client.Pods(g.Namespace).Patch(ctx, g.Pod, types.MergePatchType, patch("", types.UID(g.UID), annotations), metav1.PatchOptions{FieldManager: protocol.Device}, "status")
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil
 	}

@@ -24,7 +24,7 @@ func TestTeller(t *testing.T) {
 	refused := true
 	client.PrependReactor("patch", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		name := action.(clienttesting.PatchAction).GetName()
-		return name == "a" && refused, nil, errors.New("refused")
+		return name == "a" && refused || action.GetSubresource() != "status", nil, errors.New("refused")
 	})
 	var logged strings.Builder
 	told := teller{client: client.CoreV1(), log: slog.New(slog.NewTextHandler(&logged, nil))}

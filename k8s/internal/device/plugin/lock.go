@@ -122,13 +122,14 @@ func (l Locker) Release(ctx context.Context, lock foreign.Lock) error {
 	return nil
 }
 
-// SetPhase states what became of a pod that waits for its slices. A pod of Koordinator has no phase.
+// SetPhase states what became of a pod that waits for its slices. A pod of Koordinator has no phase. It writes
+// through the status, as teller does: who may patch that cannot change what the pod runs.
 func (l Locker) SetPhase(ctx context.Context, pod *corev1.Pod, phase string) error {
 	if pod.Annotations[foreign.PhaseAnnotation] != foreign.PhaseAllocating {
 		return nil
 	}
 	err := l.ask(ctx, func(ctx context.Context) error {
-		_, err := l.Client.Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, patch("", pod.UID, map[string]*string{foreign.PhaseAnnotation: &phase}), metav1.PatchOptions{FieldManager: protocol.Device})
+		_, err := l.Client.Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, patch("", pod.UID, map[string]*string{foreign.PhaseAnnotation: &phase}), metav1.PatchOptions{FieldManager: protocol.Device}, "status")
 		return err
 	})
 	if err != nil && !apierrors.IsNotFound(err) {

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/health"
@@ -52,6 +53,10 @@ func newSlicing(t *testing.T, lock string, pods ...*corev1.Pod) *slicing {
 		objects = append(objects, p)
 	}
 	s := &slicing{Allocator: a, t: t, client: fake.NewClientset(objects...), node: node}
+	s.client.PrependReactor("patch", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		// As RBAC does: the plugin may write to pods through their status only.
+		return action.GetSubresource() != "status", nil, errors.New("cannot patch resource \"pods\"")
+	})
 	a.Log = slog.New(slog.NewTextHandler(t.Output(), nil))
 	a.Slices = &SliceTools{Locker: Locker{Client: s.client.CoreV1(), Node: "node"}, Change: s.change, Files: slicefile.Dir(filepath.Join(t.TempDir(), "sgpu"))}
 	a.Switch(protocol.ModeSettings{Mode: protocol.ModeSGPU})

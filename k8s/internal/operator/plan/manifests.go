@@ -99,8 +99,11 @@ func isShared(name string) bool {
 // Render returns the DaemonSets by their names, with the options of a spec over the values. It fails if the
 // chart refuses an option.
 func (m Manifests) Render(spec v1alpha1.ClusterOperatorSpec) (map[string]*appsv1.DaemonSet, error) {
+	// The values say whether the cluster has policies (admissionPolicy.deploy); Helm's own default is older than those.
+	capabilities := chartutil.DefaultCapabilities.Copy()
+	capabilities.KubeVersion = chartutil.KubeVersion{Version: "v1.30.0", Major: "1", Minor: "30"}
 	values, err := chartutil.ToRenderValues(m.chart, chartutil.CoalesceTables(overlay(spec), m.values),
-		chartutil.ReleaseOptions{Name: m.release, Namespace: m.namespace, IsInstall: true}, chartutil.DefaultCapabilities)
+		chartutil.ReleaseOptions{Name: m.release, Namespace: m.namespace, IsInstall: true}, capabilities)
 	if err != nil {
 		return nil, err
 	}

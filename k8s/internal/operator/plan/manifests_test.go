@@ -24,6 +24,9 @@ func TestOptions(t *testing.T) {
 		{"", "{devicePlugin: {image: 'hub.example.com/x/gpu-device:2'}}", "metax-gpu-device", "hub.example.com/x/gpu-device:2"},
 		{"", "{}", "metax-gpu-label", "--validate --metrics-address=:8000"},
 		{"", "{runtime: {config: {setAsDefault: true}, log: {level: debug}}}", "metax-container-runtime", "--set-as-default --log-level=debug"},
+		{"admissionPolicy: {deploy: true}", "{}", "metax-gpu-device", "--tell-pods=true"},
+		{"admissionPolicy: {deploy: false}", "{}", "metax-gpu-device", "--tell-pods=false"},
+		{"{admissionPolicy: {deploy: false}, gpuDevice: {config: {mode: sgpu}}}", "{}", "metax-gpu-device", "--tell-pods=true"},
 		{"", "{labelgen: {image: gpu-label}}", "metax-gpu-label", "ghcr.io/metax-ctk/gpu-label:0.1.0"},
 	} {
 		sets, err := manifests(t, test.values).Render(object(t, test.spec).Spec)
