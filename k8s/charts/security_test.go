@@ -1,15 +1,97 @@
 package charts
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 const tokenDir = "/var/run/secrets/kubernetes.io/serviceaccount"
+
+// TestMemory wants a limit of memory for every container of both charts, and Go to keep below it.
+func TestMemory(t *testing.T) {
+	const all = "dataExporter: {deploy: true}\ndeployExtenderGPUAware: true\ngpuLabel: {validate: true}"
+	for _, test := range []struct {
+		chart, values string
+		pods          int
+	}{{extensions, all, 7}, {operator, withDriver, 7}} {
+		r, err := renderChart(t, test.chart, "1.34.4", test.values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pods := 0
+		for name, object := range objects(t, r) {
+			at := map[string][]string{"Pod": {"spec"}, "DaemonSet": {"spec", "template", "spec"}, "Deployment": {"spec", "template", "spec"}, "Job": {"spec", "template", "spec"}}[object.GetKind()]
+			if at == nil {
+				continue
+			}
+			spec, _, err := unstructured.NestedMap(object.Object, at...)
+			var pod corev1.PodSpec
+			if err == nil {
+				err = runtime.DefaultUnstructuredConverter.FromUnstructured(spec, &pod)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			pods++
+			for _, c := range append(pod.InitContainers, pod.Containers...) {
+				limit := c.Resources.Limits[corev1.ResourceMemory]
+				want := corev1.EnvVar{Name: "GOMEMLIMIT", Value: fmt.Sprintf("%dMiB", limit.Value()>>20*9/10)}
+				if limit.IsZero() || !slices.Contains(c.Env, want) {
+					t.Errorf("%s: %s: %s/%s: memory %s, %v", test.chart, test.values, name, c.Name, &limit, c.Env)
+				}
+			}
+		}
+		if pods != test.pods {
+			t.Errorf("%s has %d pods, want %d", test.chart, pods, test.pods)
+		}
+	}
+	for limits, want := range map[string]string{"{memory: 3Gi}": "2764MiB", "{memory: 1Mi}": "0MiB", "{memory: 1G}": "", "{memory: 1.5Gi}": "", "null": ""} {
+		c := daemonset(t, "gpuLabel: {resources: {limits: "+limits+"}}", "metax-gpu-label").Spec.Template.Spec.Containers[0]
+		i := slices.IndexFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == "GOMEMLIMIT" })
+		if e := c.Env[i]; e.Value != want || (want == "") != (e.ValueFrom != nil && e.ValueFrom.ResourceFieldRef.Resource == "limits.memory") {
+			t.Errorf("%s: %+v", limits, e)
+		}
+	}
+}
+
+// TestNetworkPolicy: of each pod, only named ports can be reached, and whoever may is a value.
+func TestNetworkPolicy(t *testing.T) {
+	const from = "[{podSelector: {matchLabels: {app: prometheus}}}]"
+	for _, chart := range []string{extensions, operator} {
+		r, err := renderChart(t, chart, "1.34.4", "{deployExtenderGPUAware: true, networkPolicy: {from: "+from+"}}")
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := objects(t, r)
+		for _, name := range []string{"metax-gpu-extensions", "metax-gpu-aware"} {
+			policy := as[networkingv1.NetworkPolicy](t, all, "NetworkPolicy/"+name)
+			last := policy.Spec.Ingress[len(policy.Spec.Ingress)-1]
+			if last.Ports[0].Port.StrVal != "metrics" || len(last.From) != 1 || last.From[0].PodSelector.MatchLabels["app"] != "prometheus" {
+				t.Errorf("%s, %s: %+v", chart, name, policy.Spec.Ingress)
+			}
+		}
+		for name, object := range all {
+			labels, _, _ := unstructured.NestedStringMap(object.Object, "spec", "template", "metadata", "labels")
+			selector := as[networkingv1.NetworkPolicy](t, all, "NetworkPolicy/metax-gpu-extensions").Spec.PodSelector.MatchLabels
+			for key, value := range selector {
+				if labels != nil && labels[key] != value {
+					t.Errorf("%s: the policy does not select %s", chart, name)
+				}
+			}
+		}
+	}
+	if _, ok := objects(t, mustRender(t, "1.34.4", "networkPolicy: {deploy: false}"))["NetworkPolicy/metax-gpu-extensions"]; ok {
+		t.Error("the policy cannot be switched off")
+	}
+}
 
 // TestPrivileges states for each container whether it is privileged, whether it has the token of the
 // service account, and which directories of the host it may write.

@@ -23,6 +23,7 @@ func TestArguments(t *testing.T) {
 		{"gpuDevice: {listUnhealthy: false}", "metax-gpu-device", "gpu-device", "--list-unhealthy=false"},
 		{"gpuDevice: {deviceListStrategy: cdi, policy: binpack, podPolicies: false, maca: always}", "metax-gpu-device", "gpu-device", "--device-list-strategy=cdi --policy=binpack --pod-policies=false --maca=always"},
 		{"gpuDevice: {kunlunxinDevices: true}", "metax-gpu-device", "gpu-device", "--kunlunxin-devices=true"},
+		{"deployExtenderGPUAware: true\ngpuAware: {extender: {nodeCacheCapable: false}}", "metax-gpu-aware", "gpu-aware", "--max-body=33554432"},
 		{"gpuDevice: {slicesWithoutLock: true}", "metax-gpu-device", "gpu-device", "--slices-without-lock=true"},
 		{"", "metax-gpu-device", "health", "--slices"},
 		{"gpuDevice: {metricsPort: 0}", "metax-gpu-device", "gpu-device", "--metrics-address="},

@@ -6,12 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"os"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/urfave/cli/v2"
 
 	"github.com/metax-ctk/container-toolkit/internal/health"
@@ -26,6 +23,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/reader"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/slicefile"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/status"
 )
 
 // buildVersion is set by the linker.
@@ -105,17 +103,6 @@ func run(c *cli.Context) error {
 func serve(ctx context.Context, address string, e *exporter.Exporter, log *slog.Logger) error {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(metrics.Collector{Take: e.Take})
-	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4}))
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
-	server := &http.Server{Addr: address, Handler: mux, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute}
-	ended := make(chan error, 1)
-	go func() { ended <- server.ListenAndServe() }()
 	log.Info("serving metrics", "address", address)
-	select {
-	case err := <-ended:
-		return fmt.Errorf("serve metrics: %w", err)
-	case <-ctx.Done():
-	}
-	return server.Close()
+	return status.Serve(ctx, address, registry, func() error { return nil })
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/logging"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/program"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol/foreign"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/scheduler/extender"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/status"
 )
@@ -51,7 +52,7 @@ func flags() []cli.Flag {
 		&cli.StringFlag{Name: "tls-key", EnvVars: env("TLS_KEY"), Usage: "file with the key of the certificate"},
 		&cli.StringFlag{Name: "tls-client-ca", EnvVars: env("TLS_CLIENT_CA"), Usage: "file with the CA that signs the scheduler's certificate; empty: everybody may ask"},
 		&cli.StringFlag{Name: "metrics-address", Value: ":8081", EnvVars: env("METRICS_ADDRESS"), Usage: "address for metrics and probes; empty for none"},
-		&cli.Int64Flag{Name: "max-body", Value: 32 << 20, EnvVars: env("MAX_BODY"), Usage: "bytes of the largest question; only with nodeCacheCapable false, questions are large"},
+		&cli.Int64Flag{Name: "max-body", Value: foreign.MaxQuestion, EnvVars: env("MAX_BODY"), Usage: "bytes of the largest question; only with nodeCacheCapable false, questions are large"},
 		&cli.StringFlag{Name: "resource", Value: protocol.Resource, EnvVars: env("RESOURCE"), Usage: "name of the resource of whole GPUs"},
 		&cli.StringFlag{Name: "policy", Value: key.Spread.String(), EnvVars: env("POLICY"), Usage: "how nodes are compared for pods that do not say: " + alloc.PolicyWords},
 		&cli.StringFlag{Name: "namespace", Value: protocol.Namespace, EnvVars: env("NAMESPACE"), Usage: "namespace of the ConfigMap"},

@@ -28,7 +28,7 @@ var houses = []string{"agent", "device", "exporter", "kubectl", "label", "operat
 // shared are the shared rooms, with the shared rooms that each may import.
 var shared = map[string][]string{
 	"archive": nil, "logging": nil, "objects": {"protocol"}, "program": nil, "protocol": nil, "reader": nil, "report": {"protocol"},
-	"slicefile": {"protocol"}, "status": nil,
+	"slicefile": {"protocol"}, "status": {"webserver"}, "webserver": nil,
 }
 
 // crossings are the imports of one house by another, with the reason.

@@ -108,6 +108,20 @@ securityContext:
     drop: [ALL]
 {{- end }}
 
+{{/*
+goMemory RESOURCES: an entry of env, by which Go's garbage collector keeps the program below its limit of memory. A
+tenth is for what is not Go's.
+*/}}
+{{- define "metax.goMemory" -}}
+{{- $limit := dig "limits" "memory" "" (. | default dict) | toString -}}
+{{- if regexMatch "^[0-9]+[MG]i$" $limit -}}
+{{- $unit := ternary 1024 1 (hasSuffix "Gi" $limit) -}}
+- {name: GOMEMLIMIT, value: {{ printf "%dMiB" (div (mul (regexFind "^[0-9]+" $limit | int) $unit 9) 10) }}}
+{{- else -}}
+- {name: GOMEMLIMIT, valueFrom: {resourceFieldRef: {resource: limits.memory}}}
+{{- end -}}
+{{- end }}
+
 {{/* token: the volume with the token of the service account, for the one container that may use it. */}}
 {{- define "metax.token" -}}
 - name: token

@@ -35,6 +35,8 @@ slices, it also makes and removes slices of GPUs.
   securityContext:
     privileged: true
     readOnlyRootFilesystem: true
+  env:
+    {{- include "metax.goMemory" .context.Values.gpuDevice.health.resources | nindent 4 }}
   resources:
     {{- toYaml .context.Values.gpuDevice.health.resources | nindent 4 }}
   volumeMounts:

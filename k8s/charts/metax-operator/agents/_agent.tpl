@@ -71,8 +71,8 @@ spec:
     - {{ . | quote }}
     {{- end }}
     {{- include "metax.logFlags" $log | nindent 4 }}
-  {{- if or $agent.nodeName $agent.podUID }}
   env:
+    {{- include "metax.goMemory" $agent.values.resources | nindent 4 }}
     {{- if $agent.nodeName }}
     - name: NODE_NAME
       valueFrom:
@@ -85,7 +85,6 @@ spec:
         fieldRef:
           fieldPath: metadata.uid
     {{- end }}
-  {{- end }}
   securityContext:
     {{- toYaml ($agent.securityContext | default (dict "privileged" true "readOnlyRootFilesystem" true)) | nindent 4 }}
   resources:

@@ -9,6 +9,7 @@ of any mode.
 {{- $root := .context }}
 {{- $values := $root.Values.maca }}
 {{- $own := "/metax-container-toolkit" }}
+{{- $memory := include "metax.goMemory" $values.resources | fromYamlArray }}
 {{- $images := list }}
 {{- range $values.payload.images }}
   {{- $images = append $images (ternary . (printf "%s/%s" ($values.payload.registry | default $root.Values.registry | trimSuffix "/") .) (regexMatch "^[^/]*[.:][^/]*/" .)) }}
@@ -24,7 +25,7 @@ of any mode.
     "workingDir" "/"
     "command" (list (printf "%s/program/bin/metax-operator" $own))
     "args" (list "maca" "copy" (printf "--image=%s" $image) (printf "--opt=%s/opt" $own) (printf "--dir=%s/staging/%d" $own $i) (printf "--max-gib=%v" $values.maxGiB))
-    "env" (list (dict "name" "GODEBUG" "value" ""))
+    "env" (concat (list (dict "name" "GODEBUG" "value" "")) $memory)
     "securityContext" (dict "allowPrivilegeEscalation" false "readOnlyRootFilesystem" true "capabilities" (dict "drop" (list "ALL") "add" (list "DAC_READ_SEARCH")))
     "resources" $values.resources
     "volumeMounts" (list
@@ -38,6 +39,7 @@ of any mode.
   "imagePullPolicy" $root.Values.pullPolicy
   "command" (list "/metax-operator")
   "args" $prepare
+  "env" $memory
   "securityContext" (include "metax.locked" $root | fromYaml).securityContext
   "resources" $values.resources
   "volumeMounts" (list

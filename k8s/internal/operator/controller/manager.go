@@ -2,12 +2,14 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -27,9 +29,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -38,6 +40,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/api/v1alpha1"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/operator/plan"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/status"
 )
 
 // Options are those of the controller.
@@ -87,7 +90,7 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 	config.QPS = -1 // the API server has its own limits; with client-go's, a look at many nodes takes minutes
 	m, err := manager.New(config, manager.Options{
 		Scheme: scheme, Logger: logger,
-		HealthProbeBindAddress: o.Health, Metrics: server.Options{BindAddress: o.Metrics},
+		HealthProbeBindAddress: "0", Metrics: server.Options{BindAddress: "0"}, // serveStatus bounds who asks
 		LeaderElection: true, LeaderElectionID: protocol.Operator, LeaderElectionNamespace: o.Namespace, LeaderElectionReleaseOnCancel: true,
 		Cache: cache.Options{
 			ByObject:         cached(o),
@@ -96,11 +99,6 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 	})
 	if err != nil {
 		return fmt.Errorf("start the controller: %w", err)
-	}
-	for name, add := range map[string]func(string, healthz.Checker) error{"healthz": m.AddHealthzCheck, "readyz": m.AddReadyzCheck} {
-		if err := add(name, healthz.Ping); err != nil {
-			return err
-		}
 	}
 	only := reconcile.Request{NamespacedName: types.NamespacedName{Name: v1alpha1.Name}}
 	always := func(context.Context, client.Object) []reconcile.Request { return []reconcile.Request{only} }
@@ -140,7 +138,28 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 	if err = all.Complete(r); err != nil {
 		return fmt.Errorf("watch the cluster: %w", err)
 	}
-	return m.Start(ctx)
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	o.serveStatus(ctx, stop)
+	err = m.Start(ctx)
+	if cause := context.Cause(ctx); err == nil && !errors.Is(cause, context.Canceled) {
+		err = cause
+	}
+	return err
+}
+
+// serveStatus answers probes and serves metrics until the context ends; a failure stops the controller.
+func (o Options) serveStatus(ctx context.Context, stop func(error)) {
+	for address, registry := range map[string]prometheus.Gatherer{o.Health: nil, o.Metrics: metrics.Registry} {
+		if address == "" || address == "0" {
+			continue
+		}
+		go func() {
+			if err := status.Serve(ctx, address, registry, func() error { return nil }); err != nil {
+				stop(err)
+			}
+		}()
+	}
 }
 
 func newUpgrader(m manager.Manager, config *rest.Config, o Options) (*Upgrader, error) {

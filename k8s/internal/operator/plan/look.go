@@ -80,7 +80,9 @@ func look(device *appsv1.DaemonSet, o *v1alpha1.ClusterOperator, node, driver st
 	plugin := device.Spec.Template.Spec
 	program := plugin.Containers[0]
 	no, yes := false, true
-	one := corev1.ResourceList{protocol.Resource: resource.MustParse("1")}
+	one := func(memory string) corev1.ResourceList {
+		return corev1.ResourceList{protocol.Resource: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse(memory)}
+	}
 	id := sha256.Sum256([]byte(strings.Join([]string{node, driver, program.Image}, "\x00")))
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -103,7 +105,8 @@ func look(device *appsv1.DaemonSet, o *v1alpha1.ClusterOperator, node, driver st
 			Containers: []corev1.Container{{
 				Name: "look", Image: program.Image, ImagePullPolicy: program.ImagePullPolicy,
 				Command: []string{"/" + protocol.Device}, Args: []string{"look", "--gpus=1"},
-				SecurityContext: program.SecurityContext, Resources: corev1.ResourceRequirements{Limits: one},
+				SecurityContext: program.SecurityContext, Resources: corev1.ResourceRequirements{Requests: one("16Mi"), Limits: one("128Mi")},
+				Env:                      []corev1.EnvVar{{Name: "GOMEMLIMIT", Value: "115MiB"}},
 				TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 			}},
 		},

@@ -28,21 +28,7 @@ type ExtenderNodes struct {
 // ExtenderNode is a node as the scheduler sent it, so that it comes back unchanged.
 type ExtenderNode struct {
 	Name   string
-	object json.RawMessage
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (n *ExtenderNode) UnmarshalJSON(text []byte) error {
-	var object struct {
-		Metadata struct {
-			Name string `json:"name"`
-		} `json:"metadata"`
-	}
-	if err := json.Unmarshal(text, &object); err != nil {
-		return errors.New("an item of Nodes is not a node")
-	}
-	n.Name, n.object = object.Metadata.Name, append(json.RawMessage(nil), text...)
-	return nil
+	object json.RawMessage // a part of the question
 }
 
 // MarshalJSON implements json.Marshaler.
@@ -63,15 +49,101 @@ type HostPriority struct {
 	Score int64
 }
 
-// ParseExtenderArgs reads a question of kube-scheduler. The error is an ErrExtender.
-func ParseExtenderArgs(text []byte) (a ExtenderArgs, err error) {
-	if err := json.Unmarshal(text, &a); err != nil {
-		return ExtenderArgs{}, fmt.Errorf("%w: %.200q", ErrExtender, err.Error())
+// The limits of a question. The greatest clusters have 5,000 nodes, and the API server stores objects of 1.5 MiB.
+const (
+	maxNodes      = 5000
+	maxName       = 253
+	maxPod        = 3 << 19 // bytes
+	maxContainers = 1000
+	maxQuantity   = 32
+
+	// MaxQuestion is the size in bytes of the largest question that names its nodes.
+	MaxQuestion = maxPod + maxNodes*(maxName+3) + 1<<12
+)
+
+// ParseExtenderArgs reads a question of kube-scheduler: the names of the nodes, and of the pod what decides which GPUs
+// it requests, where its names, what the containers request of one resource and the annotations with these names.
+// Nothing else is decoded. The error is an ErrExtender.
+func ParseExtenderArgs(text []byte, resource corev1.ResourceName, annotations ...string) (a ExtenderArgs, err error) {
+	if !json.Valid(text) {
+		return ExtenderArgs{}, fmt.Errorf("%w: it is not JSON", ErrExtender)
+	}
+	err = members(text, func(name string, value []byte) error {
+		switch {
+		case value[0] == 'n':
+		case name == "Pod":
+			a.Pod = &corev1.Pod{}
+			return within("Pod", podReader{a.Pod, resource, annotations}.read(value))
+		case name == "NodeNames":
+			a.NodeNames = &[]string{}
+			return within("NodeNames", readNames(value, a.NodeNames))
+		case name == "Nodes":
+			a.Nodes = &ExtenderNodes{Items: []ExtenderNode{}}
+			return within("Nodes", a.Nodes.read(value))
+		}
+		return nil
+	})
+	if err != nil {
+		return ExtenderArgs{}, fmt.Errorf("%w: %w", ErrExtender, err)
 	}
 	if a.Pod == nil {
 		return ExtenderArgs{}, fmt.Errorf("%w: it has no pod", ErrExtender)
 	}
 	return a, nil
+}
+
+// within says where an error is; nil stays nil.
+func within(where string, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s: %w", where, err)
+	}
+	return nil
+}
+
+func readNames(text []byte, names *[]string) error {
+	return elements(text, func(value []byte) error {
+		name, err := readName(value)
+		if err == nil && len(*names) == maxNodes {
+			err = fmt.Errorf("more than %d nodes", maxNodes)
+		}
+		*names = append(*names, name)
+		return err
+	})
+}
+
+func readName(text []byte) (string, error) {
+	if len(text) > maxName+len(`""`) {
+		return "", fmt.Errorf("a name is longer than %d bytes", maxName)
+	}
+	return decodeString(text)
+}
+
+func (n *ExtenderNodes) read(text []byte) error {
+	return members(text, func(name string, value []byte) error {
+		if name != "items" {
+			return nil
+		}
+		n.Items = []ExtenderNode{}
+		return elements(value, func(value []byte) error {
+			if len(n.Items) == maxNodes {
+				return fmt.Errorf("more than %d nodes", maxNodes)
+			}
+			node := ExtenderNode{object: value}
+			err := members(value, func(name string, value []byte) error {
+				if name != "metadata" {
+					return nil
+				}
+				return members(value, func(name string, value []byte) (err error) {
+					if name == "name" {
+						node.Name, err = readName(value)
+					}
+					return err
+				})
+			})
+			n.Items = append(n.Items, node)
+			return err
+		})
+	})
 }
 
 // Names returns the names of the nodes in the order in which they came.

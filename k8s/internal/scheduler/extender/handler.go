@@ -1,9 +1,9 @@
 package extender
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"log/slog"
 	"net/http"
 	"sync/atomic"
@@ -33,23 +33,28 @@ func (e *Extender) Weigh(w protocol.Weights) { e.weights.Store(&w) }
 // A scheduler asks one question after the other. A question has a place only while it is answered, so a client that
 // sends or reads slowly does not hold one.
 const (
-	maxPlaces   = 16 // questions that are answered at a time
-	maxBuffered = 2  // how many times MaxBody all questions may have in memory
+	maxPlaces   = 4         // questions that are answered at a time, of the small ones and of the others
+	maxSmall    = 256 << 10 // bytes of a small one: names of 5,000 nodes and a pod, as they usually are
+	maxBuffered = 4         // how many times MaxBody all questions may have in memory
 )
 
 // Handler answers POST /filter and /prioritize.
 func (e *Extender) Handler() http.Handler {
 	mux := http.NewServeMux()
-	places := make(chan struct{}, maxPlaces)
-	var buffered atomic.Int64
+	small, large := make(chan struct{}, maxPlaces), make(chan struct{}, maxPlaces)
+	memory := &budget{limit: maxBuffered * e.MaxBody}
 	for verb, decide := range map[string]decision{"filter": e.filter, "prioritize": e.prioritize} {
 		mux.HandleFunc("POST /"+verb, func(w http.ResponseWriter, r *http.Request) {
 			began := time.Now()
-			body := &counted{Reader: http.MaxBytesReader(w, r.Body, e.MaxBody), all: &buffered, limit: maxBuffered * e.MaxBody}
+			body := memory.open(w, r, e.MaxBody)
 			defer body.forget()
-			text, code, err := readAll(body)
+			text, code, err := body.read()
+			places := small
+			if len(text) > maxSmall {
+				places = large
+			}
 			if err == nil {
-				text, code, err = e.answer(places, text, decide)
+				text, code, err = e.answer(body.ctx, places, text, decide)
 			}
 			if err != nil {
 				e.fail(w, verb, code, err)
@@ -67,17 +72,21 @@ func (e *Extender) Handler() http.Handler {
 type decision func(foreign.ExtenderArgs, nodescore.Request) any
 
 // answer returns the answer to the text of a question. The code is that of the error.
-func (e *Extender) answer(places chan struct{}, text []byte, decide decision) (answer []byte, code int, err error) {
+func (e *Extender) answer(ctx context.Context, places chan struct{}, text []byte, decide decision) (answer []byte, code int, err error) {
+	late := time.NewTimer(placeTime)
+	defer late.Stop()
 	select {
 	case places <- struct{}{}:
 		defer func() { <-places }()
-	default:
+	case <-ctx.Done():
+		return nil, http.StatusServiceUnavailable, errBusy
+	case <-late.C:
 		return nil, http.StatusServiceUnavailable, errBusy
 	}
 	if err := e.Ready(); err != nil {
 		return nil, http.StatusServiceUnavailable, err
 	}
-	args, err := foreign.ParseExtenderArgs(text)
+	args, err := foreign.ParseExtenderArgs(text, e.Cluster.resource, podAnnotations...)
 	if err != nil {
 		return nil, http.StatusBadRequest, err
 	}
@@ -89,39 +98,14 @@ func (e *Extender) answer(places chan struct{}, text []byte, decide decision) (a
 	return answer, http.StatusInternalServerError, err
 }
 
+// podAnnotations are those that nodescore.RequestOf reads.
+var podAnnotations = []string{protocol.HAMiPolicyAnnotation, protocol.PolicyAnnotation, protocol.GPUsAnnotation, protocol.MACAAnnotation}
+
+// placeTime is how long a question waits for a place; a scheduler waits a second for its answer.
+const placeTime = time.Second
+
 // errBusy says that there are too many questions.
 var errBusy = errors.New("too many questions at a time")
-
-// readAll reads the text of a question. The code is that of the error.
-func readAll(body io.Reader) (text []byte, code int, err error) {
-	text, err = io.ReadAll(body)
-	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
-		return nil, http.StatusRequestEntityTooLarge, errors.New("the question is too large: set nodeCacheCapable to true, or raise --max-body")
-	}
-	if errors.Is(err, errBusy) {
-		return nil, http.StatusServiceUnavailable, err
-	}
-	return text, http.StatusBadRequest, err
-}
-
-// counted reads one question, and fails while the questions that are buffered have more bytes than the limit.
-type counted struct {
-	io.Reader
-	all         *atomic.Int64 // bytes of all questions
-	mine, limit int64
-}
-
-func (c *counted) Read(p []byte) (int, error) {
-	n, err := c.Reader.Read(p)
-	c.mine += int64(n)
-	if c.all.Add(int64(n)) > c.limit {
-		err = errBusy
-	}
-	return n, err
-}
-
-// forget no longer counts the question.
-func (c *counted) forget() { c.all.Add(-c.mine) }
 
 func (e *Extender) fail(w http.ResponseWriter, verb string, code int, err error) {
 	e.Metrics.answered(verb, "error", 0)

@@ -1,6 +1,7 @@
 package extender
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
@@ -8,8 +9,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
@@ -81,7 +83,7 @@ func TestHandler(t *testing.T) {
 		{"prioritize, nodes", "prioritize", nodes(object("halves"), object("domain")), 200, `[{"Host":"halves","Score":9},{"Host":"domain","Score":10}]`},
 		{"prioritize, no GPU", "prioritize", question(t, 0, "halves"), 200, `[{"Host":"halves","Score":0}]`},
 		{"prioritize, none", "prioritize", question(t, 4), 200, `[]`},
-		{"nonsense", "filter", "{", 400, `invalid question of a scheduler: "unexpected end of JSON input"`},
+		{"nonsense", "filter", "{", 400, "invalid question of a scheduler: it is not JSON"},
 		{"no pod", "prioritize", "{}", 400, "invalid question of a scheduler: it has no pod"},
 		{"too large", "filter", question(t, 4, strings.Repeat("x", 1<<17)), 413, "the question is too large: set nodeCacheCapable to true, or raise --max-body"},
 		{"another verb", "bind", "{}", 404, "404 page not found"},
@@ -115,60 +117,62 @@ func TestHandler(t *testing.T) {
 	}
 }
 
-// TestHandlerFull: questions beyond those that are answered at a time get an error at once.
+// TestHandlerFull: a question waits for a second until others are answered, and then gets an error.
 func TestHandlerFull(t *testing.T) {
-	e, h, _ := serve(t)
-	block, entered := make(chan struct{}), make(chan struct{})
-	e.Ready = func() error { entered <- struct{}{}; <-block; return nil }
-	body := question(t, 1, "domain")
-	for range maxPlaces {
-		go ask(h, "filter", body)
-		<-entered
-	}
-	code, got := ask(h, "filter", body)
-	close(block)
-	if code != http.StatusServiceUnavailable || got != "too many questions at a time" {
-		t.Errorf("%d %s", code, got)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		e, h, _ := serve(t)
+		block := make(chan struct{})
+		e.Ready = func() error { <-block; return nil }
+		body := question(t, 1, "domain")
+		for range maxPlaces {
+			go ask(h, "filter", body)
+		}
+		synctest.Wait()
+		if code, got := ask(h, "filter", body); code != http.StatusServiceUnavailable || got != errBusy.Error() {
+			t.Errorf("%d %s", code, got)
+		}
+		time.AfterFunc(placeTime/2, func() { close(block) })
+		if code, got := ask(h, "filter", body); code != http.StatusOK {
+			t.Errorf("after half a second: %d %s", code, got)
+		}
+	})
 }
 
-// TestHandlerSlow has clients that send the beginning of a question and no more. They take nobody's place, and not all
-// of the memory.
+// TestHandlerSlow has clients that send most of a question and no more. They take nobody's place, and when they have
+// all of the memory, those that are slow for the longest time have to go.
 func TestHandlerSlow(t *testing.T) {
 	e, h, _ := serve(t)
-	var clients sync.WaitGroup
-	begin := func(text string) (end func()) {
+	server := httptest.NewServer(h)
+	defer server.Close()
+	const many = 2 * maxBuffered
+	ended := make(chan int, many)
+	for range many {
 		from, to := io.Pipe()
-		clients.Go(func() {
-			defer from.Close() // a handler that does not read lets the client go on
-			h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/filter", from))
-		})
-		for _, part := range []string{text, " "} { // who takes the second has counted the first
-			if _, err := to.Write([]byte(part)); err != nil {
-				t.Error(err)
+		defer to.Close()
+		go func() {
+			answer, err := http.Post(server.URL+"/filter", "", from)
+			if err != nil {
+				ended <- 0 // the connection is closed
+				return
 			}
+			answer.Body.Close()
+			ended <- answer.StatusCode
+		}()
+		if _, err := to.Write(bytes.Repeat([]byte(" "), int(e.MaxBody)-1)); err != nil {
+			t.Log(err) // it had to go already
 		}
-		return func() { to.Close() }
 	}
-	body := question(t, 1, "domain")
-	var ends []func()
-	for range 2 * maxPlaces {
-		ends = append(ends, begin(""))
+	for range many - maxBuffered {
+		if code := <-ended; code != http.StatusServiceUnavailable && code != 0 {
+			t.Errorf("a slow question is answered with %d", code)
+		}
 	}
-	if code, got := ask(h, "filter", body); code != http.StatusOK {
-		t.Errorf("beside clients that send slowly: %d %s", code, got)
+	answer, err := http.Post(server.URL+"/filter", "", strings.NewReader(question(t, 1, "domain")))
+	if err != nil {
+		t.Fatal(err)
 	}
-	for range maxBuffered {
-		ends = append(ends, begin(strings.Repeat(" ", int(e.MaxBody)-len(body)/maxBuffered/2)))
-	}
-	if code, got := ask(h, "filter", body); code != http.StatusServiceUnavailable || got != errBusy.Error() {
-		t.Errorf("with full memory: %d %s", code, got)
-	}
-	for _, end := range ends {
-		end()
-	}
-	clients.Wait()
-	if code, got := ask(h, "filter", body); code != http.StatusOK {
-		t.Errorf("afterwards: %d %s", code, got)
+	answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		t.Errorf("beside slow questions: %s", answer.Status)
 	}
 }

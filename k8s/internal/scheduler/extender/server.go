@@ -4,12 +4,11 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
-	"time"
+
+	"github.com/metax-ctk/container-toolkit/k8s/internal/webserver"
 )
 
 // TLS are the files with which a server answers by HTTPS. The zero value means HTTP.
@@ -52,25 +51,7 @@ func Serve(ctx context.Context, address string, t TLS, handler http.Handler) err
 	if err != nil {
 		return err
 	}
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
-	if err != nil {
-		return fmt.Errorf("serve the scheduler: %w", err)
-	}
-	if config != nil {
-		listener = tls.NewListener(listener, config)
-	}
-	server := &http.Server{
-		Handler:           handler,
-		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, IdleTimeout: 5 * time.Minute,
-		MaxHeaderBytes: 16 << 10,
-	}
-	defer context.AfterFunc(ctx, func() {
-		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
-		defer cancel()
-		_ = server.Shutdown(end) // questions that take longer are broken off
-		server.Close()
-	})()
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+	if err := webserver.Serve(ctx, address, config, handler); err != nil {
 		return fmt.Errorf("serve the scheduler: %w", err)
 	}
 	return nil

@@ -33,7 +33,7 @@ type Shapes struct {
 }
 
 // maxOffers bounds how many offers are remembered, about a kilobyte each.
-const maxOffers = 1 << 15
+const maxOffers = 1 << 13
 
 // gpuSet is a set of the GPUs of a node; a NodeTopology has no more.
 type gpuSet [4]uint64

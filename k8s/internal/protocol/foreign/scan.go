@@ -1,0 +1,105 @@
+package foreign
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"unicode/utf8"
+)
+
+// members calls do with the name and the value of each member of a JSON object, and with none for null. The values are
+// parts of the text, which must be valid JSON; what nobody decodes costs no memory.
+func members(text []byte, do func(name string, value []byte) error) error {
+	return inside(text, '{', func(rest []byte) ([]byte, error) {
+		name, rest := next(rest)
+		value, rest := next(space(rest)[1:]) // the colon
+		word, err := decodeString(name)
+		if err != nil {
+			return nil, err
+		}
+		return rest, do(word, value)
+	})
+}
+
+// elements does the same with the values of a JSON array.
+func elements(text []byte, do func(value []byte) error) error {
+	return inside(text, '[', func(rest []byte) ([]byte, error) {
+		value, rest := next(rest)
+		return rest, do(value)
+	})
+}
+
+// inside calls one at the beginning of each item of an object or array; it returns what follows the item.
+func inside(text []byte, open byte, one func([]byte) ([]byte, error)) error {
+	text = space(text)
+	switch {
+	case text[0] == 'n':
+		return nil
+	case text[0] != open:
+		return errors.New("want " + map[byte]string{'{': "an object", '[': "a list"}[open])
+	}
+	for rest := space(text[1:]); rest[0] != '}' && rest[0] != ']'; {
+		var err error
+		if rest, err = one(rest); err != nil {
+			return err
+		}
+		if rest = space(rest); rest[0] == ',' {
+			rest = space(rest[1:])
+		}
+	}
+	return nil
+}
+
+// space returns the text without the white space at its beginning.
+func space(text []byte) []byte {
+	for len(text) > 0 && (text[0] == ' ' || text[0] == '\t' || text[0] == '\n' || text[0] == '\r') {
+		text = text[1:]
+	}
+	return text
+}
+
+// next returns the first value of a text, and what follows it.
+func next(text []byte) (value, rest []byte) {
+	text = space(text)
+	depth := 0
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '"':
+			for i++; text[i] != '"'; i++ {
+				if text[i] == '\\' {
+					i++
+				}
+			}
+		case '{', '[':
+			depth++
+			continue
+		case '}', ']':
+			if depth--; depth < 0 { // of what a number or a word is in
+				return text[:i], text[i:]
+			}
+		case ',', ':', ' ', '\t', '\n', '\r':
+			if depth == 0 {
+				return text[:i], text[i:]
+			}
+			continue
+		default:
+			continue
+		}
+		if depth == 0 {
+			return text[:i+1], text[i+1:]
+		}
+	}
+	return text, nil
+}
+
+// decodeString decodes a JSON string; null is empty.
+func decodeString(text []byte) (s string, err error) {
+	if text = space(text); text[0] != '"' && text[0] != 'n' {
+		return "", errors.New("want a string")
+	}
+	if text[0] == '"' && bytes.IndexByte(text, '\\') < 0 && utf8.Valid(text) {
+		return string(text[1 : len(text)-1]), nil
+	}
+	err = json.Unmarshal(text, &s)
+	return s, err
+}
