@@ -73,6 +73,37 @@ func (n *node) write(name, text string) {
 	}
 }
 
+// process gives a process a mount namespace and a program.
+func (n *node) process(pid, mounts, program string) {
+	n.t.Helper()
+	n.write("/proc/"+pid+"/ns/x", "")
+	for link, to := range map[string]string{"ns/mnt": mounts, "exe": program} {
+		at := n.Root.Join("/proc/" + pid + "/" + link)
+		if err := os.Remove(at); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			n.t.Fatal(err)
+		}
+		if err := os.Symlink(to, at); err != nil {
+			n.t.Fatal(err)
+		}
+	}
+}
+
+// TestNamedMonitor: a process that calls itself conmon, in a container or with another program, holds nothing up.
+func TestNamedMonitor(t *testing.T) {
+	n := newNode(t, nil)
+	n.write("/proc/8/cmdline", "/usr/bin/conmon\x00-r\x00"+ours()+"\x00")
+	n.process("1", "mnt:[1]", "/usr/lib/systemd/systemd")
+	for _, test := range []struct {
+		mounts, program string
+		want            int
+	}{{"mnt:[1]", "/usr/bin/conmon", 1}, {"mnt:[2]", "/usr/bin/conmon", 0}, {"mnt:[1]", "/usr/bin/sleep", 0}} {
+		n.process("8", test.mounts, test.program)
+		if got, err := n.users(); got != test.want || err != nil {
+			t.Errorf("%+v: %d, %v", test, got, err)
+		}
+	}
+}
+
 // start gives containerd's socket a time after everything that was written.
 func (n *node) start() {
 	later := time.Now().Add(time.Minute)
@@ -156,6 +187,8 @@ func TestLife(t *testing.T) {
 	n.is(n.TakeBack(ctx), false, InUse, "1 containers were started by "+ours())
 	n.write(task, "/usr/bin/runc")
 	n.write("/proc/8/cmdline", "/usr/bin/conmon\x00-r\x00"+ours()+"\x00")
+	n.process("1", "mnt:[1]", "/usr/lib/systemd/systemd")
+	n.process("8", "mnt:[1]", "/usr/bin/conmon (deleted)")
 	n.is(n.TakeBack(ctx), false, InUse, "1 containers")
 	if err := os.RemoveAll(n.Root.Join("/proc/8")); err != nil {
 		t.Fatal(err)

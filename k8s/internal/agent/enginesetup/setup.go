@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os/exec"
 	"path"
 	"slices"
@@ -155,7 +156,7 @@ func unread(ctx context.Context, engine setup.Engine, order setup.Order) string 
 func (e Engines) runs(ctx context.Context, host setup.Host, engine setup.Engine) (bool, error) {
 	if !e.systemd() {
 		commands, err := e.commands()
-		return err != nil || engine.Program == "" || slices.ContainsFunc(commands, func(words []string) bool {
+		return err != nil || engine.Program == "" || slices.ContainsFunc(slices.Collect(maps.Values(commands)), func(words []string) bool {
 			return path.Base(words[0]) == path.Base(engine.Program)
 		}), nil
 	}

@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
@@ -42,20 +44,41 @@ func (e Engines) users() (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	for _, words := range commands {
-		if path.Base(words[0]) == "conmon" && slices.Contains(words, ours()) {
+	for pid, words := range commands {
+		if slices.Contains(words, ours()) && e.isMonitor(pid) {
 			n++
 		}
 	}
 	return n, nil
 }
 
-// commands are the command lines of the processes of the host.
-func (e Engines) commands() (all [][]string, err error) {
+// isMonitor reports whether a process is a conmon of the host, by the rule of package procfs: a process chooses its own
+// name and command line, so what counts is its owner, its mount namespace and the program that it runs.
+func (e Engines) isMonitor(pid string) bool {
+	var owners [2]uint32
+	var mounts [2]string
+	for i, pid := range []string{"1", pid} {
+		dir := e.Root.Join(path.Join("/proc", pid))
+		info, err := os.Lstat(dir)
+		if err != nil {
+			return false
+		}
+		owners[i] = info.Sys().(*syscall.Stat_t).Uid
+		if mounts[i], err = os.Readlink(path.Join(dir, "ns/mnt")); err != nil {
+			return false
+		}
+	}
+	program, err := os.Readlink(e.Root.Join(path.Join("/proc", pid, "exe")))
+	return err == nil && owners[0] == owners[1] && mounts[0] == mounts[1] && path.Base(strings.TrimSuffix(program, " (deleted)")) == "conmon"
+}
+
+// commands are the command lines of the processes of the host, by their IDs.
+func (e Engines) commands() (map[string][]string, error) {
 	pids, err := e.list("/proc")
 	if err != nil {
 		return nil, err
 	}
+	all := map[string][]string{}
 	for _, pid := range pids {
 		if strings.Trim(pid, "0123456789") != "" {
 			continue
@@ -64,7 +87,7 @@ func (e Engines) commands() (all [][]string, err error) {
 		if err != nil {
 			continue // it has ended
 		}
-		all = append(all, strings.Split(string(line), "\x00"))
+		all[pid] = strings.Split(string(line), "\x00")
 	}
 	return all, nil
 }

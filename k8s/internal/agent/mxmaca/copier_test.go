@@ -69,6 +69,7 @@ func newHost(t *testing.T) host {
 		}
 	}
 	write(t, h.proc, "1/mountinfo 22 1 98:0 / / rw - ext4 /dev/sda rw\n")
+	write(t, h.proc, "self/mountinfo 22 1 0:50 / / rw - overlay overlay rw\n23 22 98:0 /opt "+h.opt+" rw - ext4 /dev/sda rw\n")
 	return h
 }
 

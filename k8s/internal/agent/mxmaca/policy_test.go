@@ -44,26 +44,3 @@ func TestPolicy(t *testing.T) {
 		t.Error(err)
 	}
 }
-
-func TestUses(t *testing.T) {
-	used := map[string]bool{}
-	const text = `22 1 98:0 / / rw - ext4 /dev/sda rw
-36 22 98:0 /node/opt/maca-3.8 /opt/maca-3.8 ro - ext4 /dev/sda ro
-37 22 98:1 /maca-3.9/lib /srv/lib ro - ext4 /dev/sdb ro
-38 22 98:1 /x /opt/maca-3.10 ro - ext4 /dev/sdb ro
-39 22 98:1 /opt/maca-3.11\040(deleted) /y ro - ext4 /dev/sdb ro
-40 22 98:1 /opt/mymaca-4 /z ro
-short
-`
-	if err := addMounts(used, strings.NewReader(text)); err != nil {
-		t.Fatal(err)
-	}
-	for _, version := range []string{"3.8", "3.9", "3.10", "3.11"} {
-		if !used[version] {
-			t.Errorf("%s is not in use", version)
-		}
-	}
-	if len(used) != 4 {
-		t.Errorf("%v", used)
-	}
-}

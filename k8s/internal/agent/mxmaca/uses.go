@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,9 +12,10 @@ import (
 	"syscall"
 )
 
-// uses returns the versions that some process has mounted, by the mounts of all processes in proc: every container
-// that was given a version has its directory as a mount, also while it is paused.
-func uses(proc string) (map[string]bool, error) {
+// uses returns the versions that some process has mounted from opt, by the mounts of all processes in proc: every
+// container that was given a version has its directory as a mount, also while it is paused. Where it is mounted, and
+// what is mounted from elsewhere, whoever starts a container chooses.
+func uses(proc, opt string) (map[string]bool, error) {
 	entries, err := os.ReadDir(proc)
 	if err != nil {
 		return nil, fmt.Errorf("find the versions in use: %w", err)
@@ -24,16 +24,26 @@ func uses(proc string) (map[string]bool, error) {
 	if _, err := os.Stat(filepath.Join(proc, "1/mountinfo")); err != nil {
 		return nil, fmt.Errorf("find the versions in use: the processes of the host cannot be seen: %w; mount its /proc without hidepid", err)
 	}
+	at, err := placeOf(proc, opt)
+	if err != nil {
+		return nil, fmt.Errorf("find the versions in use: %w", err)
+	}
 	used := map[string]bool{}
 	for _, entry := range entries {
 		if _, err := strconv.Atoi(entry.Name()); err != nil {
 			continue
 		}
-		file, err := os.Open(filepath.Join(proc, entry.Name(), "mountinfo"))
-		if err == nil {
-			err = addMounts(used, file)
-			file.Close()
-		}
+		err := mounts(filepath.Join(proc, entry.Name()), func(m mount) {
+			below, ok := strings.CutPrefix(m.dir, at.dir+"/")
+			if !ok || m.device != at.device {
+				return
+			}
+			for name := range strings.SplitSeq(below, "/") {
+				if version, ok := strings.CutPrefix(strings.TrimSuffix(name, `\040(deleted)`), prefix); ok {
+					used[version] = true
+				}
+			}
+		})
 		// A process that has ended uses nothing.
 		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ESRCH) && !errors.Is(err, syscall.EINVAL) {
 			return nil, fmt.Errorf("find the versions in use: %w", err)
@@ -42,24 +52,40 @@ func uses(proc string) (map[string]bool, error) {
 	return used, nil
 }
 
-// addMounts adds the versions in the text of mountinfo, whose fields 4 and 5 are the directory that is mounted, in
-// its file system, and where.
-func addMounts(used map[string]bool, text io.Reader) error {
-	lines := bufio.NewScanner(text)
+// mount is a line of mountinfo.
+type mount struct {
+	device string // MAJOR:MINOR of the file system
+	dir    string // what is mounted, in the file system
+	point  string // where
+}
+
+// mounts calls do for each mount of a process, whose directory in /proc it is given.
+func mounts(process string, do func(mount)) error {
+	file, err := os.Open(filepath.Join(process, "mountinfo"))
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
-		fields := strings.Fields(lines.Text())
-		if len(fields) < 5 {
-			continue
-		}
-		for _, at := range fields[3:5] {
-			for name := range strings.SplitSeq(at, "/") {
-				name = strings.TrimSuffix(name, `\040(deleted)`)
-				if version, ok := strings.CutPrefix(name, prefix); ok {
-					used[version] = true
-				}
-			}
+		if fields := strings.Fields(lines.Text()); len(fields) >= 5 {
+			do(mount{fields[2], fields[3], fields[4]})
 		}
 	}
 	return lines.Err()
+}
+
+// placeOf returns in which file system a directory of this process is, and where there.
+func placeOf(proc, dir string) (at mount, err error) {
+	err = mounts(filepath.Join(proc, "self"), func(m mount) {
+		below, ok := strings.CutPrefix(dir, strings.TrimSuffix(m.point, "/"))
+		if ok && (below == "" || below[0] == '/') && len(m.point) >= len(at.point) { // the last of several at a place is on top
+			at = mount{m.device, strings.TrimSuffix(strings.TrimSuffix(m.dir, "/")+below, "/"), m.point}
+		}
+	})
+	if err == nil && at.point == "" {
+		err = fmt.Errorf("no mount of this process has %s", dir)
+	}
+	return at, err
 }

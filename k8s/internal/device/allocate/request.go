@@ -25,11 +25,10 @@ func Requests(pod *corev1.Pod, resources []string, choice protocol.PodChoice) (a
 	add := func(containers []corev1.Container) {
 		for _, c := range containers {
 			for _, resource := range resources {
-				q := c.Resources.Limits[corev1.ResourceName(resource)]
-				if n := q.Value(); n > 0 {
+				if n := objects.Count(c.Resources.Limits[corev1.ResourceName(resource)]); n > 0 {
 					all = append(all, Request{allocations.Wanted{
 						Container: allocations.Container{UID: string(pod.UID), Namespace: pod.Namespace, Pod: pod.Name, Name: c.Name},
-						Count:     int(n), Admitted: admitted,
+						Count:     n, Admitted: admitted,
 					}, choice, resource})
 				}
 			}

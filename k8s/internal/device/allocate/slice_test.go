@@ -140,6 +140,7 @@ func TestLayouts(t *testing.T) {
 		{"no lists", "1", "", "", "the scheduler chose 0 slices, which are not those"},
 		{"too few", "2", "0/1/128", "", "the scheduler chose 1 slices, which are not those"},
 		{"too many", "1 1", "0/1/128|0/1/128 0/1/128", "", "the scheduler chose 1+2 slices"},
+		{"requests whose sum overflows to the number of slices", "1" + strings.Repeat(" 4611686018427387904", 4), "0/1/128", "", "the scheduler chose 1 slices"},
 		{"older HAMi, the init container requests more", "2i 1", "0/1/128", "", "the scheduler chose 1 slices"},
 	} {
 		t.Run(test.what, func(t *testing.T) {

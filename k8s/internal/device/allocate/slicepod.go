@@ -26,10 +26,9 @@ func NewSlicePod(pod *corev1.Pod) (SlicePod, error) {
 	p := SlicePod{Init: len(pod.Spec.InitContainers)}
 	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for _, c := range list {
-			q := c.Resources.Limits[protocol.SliceResource]
 			p.Containers = append(p.Containers, allocations.Wanted{
 				Container: allocations.Container{UID: string(pod.UID), Namespace: pod.Namespace, Pod: pod.Name, Name: c.Name},
-				Count:     int(q.Value()),
+				Count:     objects.Count(c.Resources.Limits[protocol.SliceResource]),
 			})
 		}
 	}

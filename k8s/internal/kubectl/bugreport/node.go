@@ -30,7 +30,7 @@ func (s scrubber) node(n *corev1.Node) *corev1.Node {
 	}
 	out.Status.Capacity, out.Status.Allocatable = resources(n.Status.Capacity), resources(n.Status.Allocatable)
 	for _, c := range n.Status.Conditions {
-		kept := corev1.NodeCondition{Type: c.Type, Status: c.Status, Reason: c.Reason, Message: s.Text(c.Message), LastTransitionTime: c.LastTransitionTime}
+		kept := corev1.NodeCondition{Type: c.Type, Status: c.Status, Reason: s.Text(c.Reason), Message: s.Text(c.Message), LastTransitionTime: c.LastTransitionTime}
 		out.Status.Conditions = append(out.Status.Conditions, kept)
 	}
 	return out

@@ -32,10 +32,10 @@ func (s scrubber) pod(p *corev1.Pod) *corev1.Pod {
 	if program {
 		out.Labels = some(p.Labels, podLabels...)
 	}
-	out.Status = corev1.PodStatus{Phase: p.Status.Phase, Reason: p.Status.Reason, Message: s.Text(p.Status.Message)}
+	out.Status = corev1.PodStatus{Phase: p.Status.Phase, Reason: s.Text(p.Status.Reason), Message: s.Text(p.Status.Message)}
 	for _, c := range p.Status.Conditions {
 		out.Status.Conditions = append(out.Status.Conditions, corev1.PodCondition{
-			Type: c.Type, Status: c.Status, Reason: c.Reason, Message: s.Text(c.Message), LastTransitionTime: c.LastTransitionTime,
+			Type: c.Type, Status: c.Status, Reason: s.Text(c.Reason), Message: s.Text(c.Message), LastTransitionTime: c.LastTransitionTime,
 		})
 	}
 	return out
@@ -65,7 +65,7 @@ func (s scrubber) event(e *corev1.Event, i int) *corev1.Event {
 		TypeMeta:       metav1.TypeMeta{APIVersion: "v1", Kind: "Event"},
 		ObjectMeta:     metav1.ObjectMeta{Name: fmt.Sprintf("event-%d", i+1), Namespace: s.namespace(e.Namespace)},
 		InvolvedObject: corev1.ObjectReference{Kind: e.InvolvedObject.Kind, Namespace: s.namespace(e.InvolvedObject.Namespace)},
-		Reason:         e.Reason, Message: s.Text(e.Message), Type: e.Type, Count: e.Count,
+		Reason:         s.Text(e.Reason), Message: s.Text(e.Message), Type: e.Type, Count: e.Count,
 		LastTimestamp: metav1.NewTime(objects.LastTime(*e).UTC()),
 	}
 	switch name := e.InvolvedObject.Name; e.InvolvedObject.Kind {

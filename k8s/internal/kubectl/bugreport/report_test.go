@@ -141,6 +141,42 @@ func TestInvalid(t *testing.T) {
 	}
 }
 
+// TestReasons: a name in a reason, which other programs write, is replaced as in a message.
+func TestReasons(t *testing.T) {
+	_, o := fixture(t)
+	name := o.Pods[0].Name
+	o.Nodes[0].Status.Conditions = append(o.Nodes[0].Status.Conditions, corev1.NodeCondition{Type: "Ready", Reason: "A" + name + " " + name})
+	o.Pods[0].Status.Reason = "evicted by " + name
+	o.Pods[0].Status.Conditions = append(o.Pods[0].Status.Conditions, corev1.PodCondition{Type: "Ready", Reason: name})
+	o.Events[0].Reason = name
+	text, err := New(o, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := objects.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var reasons []string
+	for _, n := range again.Nodes {
+		for _, c := range n.Status.Conditions {
+			reasons = append(reasons, c.Reason)
+		}
+	}
+	for _, p := range again.Pods {
+		reasons = append(reasons, p.Status.Reason)
+		for _, c := range p.Status.Conditions {
+			reasons = append(reasons, c.Reason)
+		}
+	}
+	for _, e := range again.Events {
+		reasons = append(reasons, e.Reason)
+	}
+	if all := strings.Join(reasons, "\n"); strings.Contains(all, " "+name) || strings.Contains(all, "\n"+name) || !strings.Contains(all, "evicted by pod-") {
+		t.Errorf("the report has %s in %q", name, reasons)
+	}
+}
+
 // TestControlCharacters: a report with one in an Event, also of those that JSON does not escape, is written and read.
 func TestControlCharacters(t *testing.T) {
 	_, o := fixture(t)

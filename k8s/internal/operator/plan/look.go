@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 	"github.com/metax-ctk/container-toolkit/k8s/api/v1alpha1"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
@@ -113,7 +115,10 @@ func look(device *appsv1.DaemonSet, o *v1alpha1.ClusterOperator, node, driver st
 	}
 }
 
-// why is why a look failed: the last line of what it said.
+// mostWhy is the length of the longest reason that a look has.
+const mostWhy = 300
+
+// why is why a look failed: the last line of what it said, in one clean line, as it may be the text of another program.
 func why(pod *corev1.Pod) string {
 	text := pod.Status.Message
 	for _, c := range pod.Status.ContainerStatuses {
@@ -122,5 +127,5 @@ func why(pod *corev1.Pod) string {
 		}
 	}
 	lines := strings.Split(strings.TrimSpace(text), "\n")
-	return lines[len(lines)-1]
+	return wording.Short(terminal.Message(lines[len(lines)-1]), mostWhy)
 }

@@ -47,6 +47,11 @@ func TestLooks(t *testing.T) {
 	of("b").Status = corev1.PodStatus{Phase: corev1.PodFailed, ContainerStatuses: []corev1.ContainerStatus{{
 		State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: "GPU-1\n/dev/mxcd: permission denied\n"}},
 	}}}
+	of("b").Status.ContainerStatuses[0].State.Terminated.Message += "\x1b[2J\u202e" + strings.Repeat("x", 4096)
+	if text := why(of("b")); len(text) > mostWhy || strings.ContainsAny(text, "\x1b\u202e") {
+		t.Errorf("a look's message: %q", text)
+	}
+	of("b").Status.ContainerStatuses[0].State.Terminated.Message = "GPU-1\n/dev/mxcd: permission denied\n"
 	now = now.Add(10 * time.Second)
 	l := step()
 	if len(l.Failed) != 1 || !strings.HasPrefix(l.Failed[0], "b: /dev/mxcd: permission denied (pod metax-gpu-look-") || l.Again != 50*time.Second || len(l.Delete) > 0 {
