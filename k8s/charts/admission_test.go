@@ -271,10 +271,49 @@ func TestPodRights(t *testing.T) {
 	}
 }
 
+// TestSlicePodPolicy: whoever creates a pod with slices leaves the node and the scheduler to the configured ones.
+func TestSlicePodPolicy(t *testing.T) {
+	const (
+		node = "a pod that requests metax-tech.com/sgpu may not name its node; a scheduler has to choose its slices"
+		name = "a pod that requests metax-tech.com/sgpu has to name one of admissionPolicy.schedulerNames as its schedulerName (hami-scheduler, koord-scheduler)"
+		hami = "system:serviceaccount:kube-system:hami-scheduler"
+		one  = "{spec: {schedulerName: hami-scheduler, containers: [{name: a}, {name: b, resources: {limits: {metax-tech.com/sgpu: 1}}}]}}"
+	)
+	change := func(old, replacement string) string { return strings.Replace(one, old, replacement, 1) }
+	for _, test := range []struct{ what, user, pod, want string }{
+		{"a pod of HAMi", "user:alice", one, ""},
+		{"a pod of Koordinator", "user:alice", change("hami", "koord"), ""},
+		{"a node", "user:alice", change("{schedulerName", "{nodeName: a, schedulerName"), node},
+		{"another scheduler", "user:alice", change("hami-scheduler", "nobody"), name},
+		{"no scheduler", "user:alice", change("schedulerName: hami-scheduler, ", ""), name},
+		{"a ReplicaSet", "system:serviceaccount:kube-system:replicaset-controller", change("hami-scheduler", "default-scheduler"), name},
+		{"an init container", "user:alice", "{spec: {nodeName: a, containers: [{name: a}], initContainers: [{name: b, resources: {requests: {metax-tech.com/sgpu: 1}}}]}}", node},
+		{"whole GPUs on a node", "user:alice", "{spec: {nodeName: a, containers: [{name: a, resources: {limits: {metax-tech.com/gpu: 1}}}]}}", ""},
+		{"nothing on a node", "user:alice", "{spec: {nodeName: a, containers: [{name: a}]}}", ""},
+		{"a scheduler's own", hami, change("{schedulerName", "{nodeName: a, schedulerName"), ""},
+		{"a mirror of the kubelet", "system:node:a", change("{schedulerName: hami-scheduler", "{nodeName: a"), ""},
+	} {
+		if got := admit(t, "metax-gpu-extensions-slice-pods", request{test.user, "", "p", "", "", test.pod}); got != test.want {
+			t.Errorf("%s: got %q, want %q", test.what, got, test.want)
+		}
+	}
+	if _, ok := objects(t, mustRender(t, "1.34.4", "gpuDevice: {slicesWithoutLock: true}"))["ValidatingAdmissionPolicy/metax-gpu-extensions-slice-pods"]; ok {
+		t.Error("there is a policy although the plugin needs no lock")
+	}
+}
+
 // admit evaluates a policy of the chart as the API server does, and returns the first message.
 func admit(t *testing.T, name string, r request) string {
 	t.Helper()
-	policy := as[admissionregistrationv1.ValidatingAdmissionPolicy](t, objects(t, mustRender(t, "1.34.4", "")), "ValidatingAdmissionPolicy/"+name)
+	chart := extensions
+	if strings.HasPrefix(name, operator) {
+		chart = operator
+	}
+	release, err := renderChart(t, chart, "1.34.4", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy := as[admissionregistrationv1.ValidatingAdmissionPolicy](t, objects(t, release), "ValidatingAdmissionPolicy/"+name)
 	compiler, err := plugin.NewCompositedCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion(), true))
 	if err != nil {
 		t.Fatal(err)

@@ -1,7 +1,9 @@
 package charts
 
 import (
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -302,9 +304,68 @@ func TestOperatorPods(t *testing.T) {
 		if len(pod.Containers) != 1 || pod.HostNetwork || pod.HostPID || slices.ContainsFunc(pod.Volumes, func(v corev1.Volume) bool { return v.HostPath != nil }) {
 			t.Errorf("%s sees its host", name)
 		}
-		if d := cmp.Diff([]corev1.Toleration{{Operator: corev1.TolerationOpExists}}, pod.Tolerations); d != "" {
-			t.Errorf("%s: %s", name, d)
+		if slices.ContainsFunc(pod.Tolerations, func(t corev1.Toleration) bool { return t.Key == "" }) || len(pod.Tolerations) != 4 || *pod.Tolerations[3].TolerationSeconds != 300 {
+			t.Errorf("%s: %+v", name, pod.Tolerations)
 		}
+		if p := pod.Affinity.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution; len(p) != 1 || p[0].Weight != 100 || p[0].Preference.MatchExpressions[0].Key != "node-role.kubernetes.io/control-plane" {
+			t.Errorf("%s: %+v", name, pod.Affinity)
+		}
+	}
+}
+
+// TestLookPolicy: the controller's token makes no pod but one that looks at a GPU.
+func TestLookPolicy(t *testing.T) {
+	const (
+		me      = "system:serviceaccount:metax-operator:metax-operator"
+		refused = "only pods that look at a GPU may be created, without token, volumes, namespaces of the host and privileges"
+		look    = "{metadata: {name: metax-gpu-look-a, ownerReferences: [{kind: ClusterOperator}]}, spec: {automountServiceAccountToken: false, serviceAccountName: default, " +
+			"containers: [{name: look, securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}, resources: {limits: {metax-tech.com/gpu: 1}}}]}}"
+	)
+	change := func(old, replacement string) string {
+		if !strings.Contains(look, old) {
+			t.Fatalf("no %s", old)
+		}
+		return strings.Replace(look, old, replacement, 1)
+	}
+	for _, test := range []struct{ what, user, pod, want string }{
+		{"a look", me, look, ""},
+		{"anything by others", "user:alice", change("name: metax-gpu-look-a", "name: x"), ""},
+		{"another name", me, change("metax-gpu-look-a", "x"), refused},
+		{"no owner", me, change("ClusterOperator", "ReplicaSet"), refused},
+		{"a token", me, change("automountServiceAccountToken: false, ", ""), refused},
+		{"another account", me, change("serviceAccountName: default", "serviceAccountName: metax-gpu-device"), refused},
+		{"a volume", me, change("containers", "volumes: [{name: v, hostPath: {path: /}}], containers"), refused},
+		{"the host's processes", me, change("containers", "hostPID: true, containers"), refused},
+		{"the host's network", me, change("containers", "hostNetwork: true, containers"), refused},
+		{"a node", me, change("containers", "nodeName: a, containers"), refused},
+		{"a privilege", me, change("{allow", "{privileged: true, allow"), refused},
+		{"a capability", me, change("drop: [ALL]", "drop: [ALL], add: [SYS_ADMIN]"), refused},
+		{"an init container", me, change("containers", "initContainers: [{name: i}], containers"), refused},
+		{"no GPU", me, change("metax-tech.com/gpu", "cpu"), refused},
+	} {
+		if got := admit(t, "metax-operator-operator-looks", request{test.user, "", "p", "", "", test.pod}); got != test.want {
+			t.Errorf("%s: got %q, want %q", test.what, got, test.want)
+		}
+	}
+}
+
+// TestControlPlaneOnly: by a value, the controller runs on the control plane alone, whatever its affinity.
+func TestControlPlaneOnly(t *testing.T) {
+	for _, more := range []string{"", ", affinity: null", ", affinity: {nodeAffinity: null}"} {
+		all := objects(t, renderOperator(t, "controller: {controlPlaneOnly: true"+more+"}"))
+		required := as[appsv1.Deployment](t, all, "Deployment/metax-operator").Spec.Template.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+		if required == nil || required.NodeSelectorTerms[0].MatchExpressions[0].Key != "node-role.kubernetes.io/control-plane" {
+			t.Errorf("%s: %+v", more, required)
+		}
+	}
+}
+
+// TestValuesSum: the controller is told the sum of the values that the release has.
+func TestValuesSum(t *testing.T) {
+	all := objects(t, renderOperator(t, "log: {level: debug}"))
+	want := fmt.Sprintf("--values-sha256=%x", sha256.Sum256([]byte(as[corev1.ConfigMap](t, all, "ConfigMap/metax-operator").Data["values.yaml"])))
+	if args := as[appsv1.Deployment](t, all, "Deployment/metax-operator").Spec.Template.Spec.Containers[0].Args; !slices.Contains(args, want) {
+		t.Errorf("%s is not in %q", want, args)
 	}
 }
 

@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"log/slog"
 	"os"
@@ -41,6 +42,7 @@ func newApp() *cli.App {
 					&cli.StringFlag{Name: "namespace", EnvVars: []string{"NAMESPACE"}, Usage: "`NAMESPACE` of what is deployed", Required: true},
 					&cli.StringFlag{Name: "release", Value: protocol.Operator, Usage: "`NAME` in the labels of what is deployed"},
 					&cli.StringFlag{Name: "values", Usage: "`FILE` with values of the chart metax-gpu-extensions"},
+					&cli.StringFlag{Name: "values-sha256", Usage: "`SUM` that the file of --values has to have; empty for any"},
 					&cli.BoolFlag{Name: "driver-upgrades", Usage: "upgrade the driver of nodes, which needs more rights"},
 					&cli.StringFlag{Name: "health-address", Value: ":8081", Usage: "`ADDRESS` of /healthz and /readyz"},
 					&cli.StringFlag{Name: "metrics-address", Value: "0", Usage: "`ADDRESS` of /metrics; 0 for none"},
@@ -86,6 +88,9 @@ func control(c *cli.Context) error {
 	if name := c.String("values"); name != "" {
 		if values, err = os.ReadFile(name); err != nil {
 			return err
+		}
+		if is, want := fmt.Sprintf("%x", sha256.Sum256(values)), c.String("values-sha256"); want != "" && is != want {
+			return fmt.Errorf("the values in %s have SHA-256 %s, and the release has %s: somebody changed them beside helm; to put them right: helm upgrade --reuse-values", name, is, want)
 		}
 	}
 	manifests, err := plan.NewManifests(charts.Extensions, charts.Operator, values, c.String("release"), c.String("namespace"))

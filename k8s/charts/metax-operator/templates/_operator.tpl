@@ -13,6 +13,17 @@ securityContext:
   {{- end }}
 {{- end }}
 
+{{/* controllerPlacement .: where the controller and the jobs of the chart run. */}}
+{{- define "metax.controllerPlacement" -}}
+{{- $controller := deepCopy .Values.controller -}}
+{{- if $controller.controlPlaneOnly -}}
+{{- $terms := list (dict "matchExpressions" (list (dict "key" "node-role.kubernetes.io/control-plane" "operator" "Exists"))) -}}
+{{- $node := mergeOverwrite (deepCopy (dig "nodeAffinity" dict ($controller.affinity | default dict) | default dict)) (dict "requiredDuringSchedulingIgnoredDuringExecution" (dict "nodeSelectorTerms" $terms)) -}}
+{{- $_ := set $controller "affinity" (set ($controller.affinity | default dict) "nodeAffinity" $node) -}}
+{{- end -}}
+{{- include "metax.placement" (dict "context" . "component" $controller) -}}
+{{- end }}
+
 {{/* values: those of the components, for the controller. */}}
 {{- define "metax.componentValues" -}}
 {{- $values := pick .Values "registry" "pullPolicy" "imagePullSecrets" "kubeletRootDir" "hostRoot" "nodeSelector" "affinity" "tolerations" "priorityClassName" "podSecurity" "log" "runtime" "driver" "maca" "vfManager" "vfioManager" -}}
