@@ -39,7 +39,7 @@ var powers = []struct {
 			"internal/hook", "internal/hook/devcgroup", "internal/hook/inroot", "internal/hook/ldcache",
 			"internal/hook/mount", "internal/hook/privilege", "internal/hostfs", "internal/hostfs/hosttree",
 			"internal/image", "internal/lease/ledger", "internal/logfile", "internal/node", "internal/ps", "internal/refresh",
-			"internal/runc", "internal/setup", "internal/snapshot", "test/enginetest", "test/machine", "test/placement", "test/sandbox", "test/shells", "test/standin", "test/trusted",
+			"internal/runc", "internal/setup", "internal/snapshot", "packaging/licences", "test/enginetest", "test/machine", "test/placement", "test/sandbox", "test/shells", "test/standin", "test/trusted",
 		},
 	},
 	{
@@ -62,7 +62,7 @@ var powers = []struct {
 			"syscall": `Exec|ForkExec|StartProcess`, "golang.org/x/sys/unix": `Exec`,
 		},
 		allowed: []string{
-			"cmd/metax-ctk", "cmd/metax-docker", "cmd/metax-hook", "cmd/metax-runtime", "internal/child", "test/faults",
+			"cmd/metax-ctk", "cmd/metax-docker", "cmd/metax-hook", "cmd/metax-runtime", "internal/child", "packaging/licences", "test/faults",
 			"test/mountns", "test/needs", "test/oldkernel", "test/oldkernel/withkernel", "test/sandbox", "test/shells", "test/standin",
 		},
 	},

@@ -14,6 +14,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/metax-ctk/container-toolkit/packaging/licences"
 )
 
 const source = "https://github.com/metax-ctk/container-toolkit"
@@ -91,7 +93,7 @@ func (b builder) image(i image, arch string) (v1.Image, []component, error) {
 	return made, components, err
 }
 
-// programs builds the programs of an image into a layer.
+// programs builds the programs of an image into a layer, with the licences of what they link.
 func (b builder) programs(i image, arch string) (v1.Layer, []component, error) {
 	dir, err := os.MkdirTemp("", "metax-images-")
 	if err != nil {
@@ -100,11 +102,13 @@ func (b builder) programs(i image, arch string) (v1.Layer, []component, error) {
 	defer os.RemoveAll(dir)
 	var files []file
 	var components []component
+	var paths []string
 	for _, program := range i.programs {
 		built := filepath.Join(dir, path.Base(program))
 		if err := b.compile(program, arch, built); err != nil {
 			return nil, nil, err
 		}
+		paths = append(paths, built)
 		body, err := os.ReadFile(built)
 		if err != nil {
 			return nil, nil, err
@@ -116,6 +120,11 @@ func (b builder) programs(i image, arch string) (v1.Layer, []component, error) {
 		}
 		components = append(components, found...)
 	}
+	text, err := licences.Text(paths...)
+	if err != nil {
+		return nil, nil, err
+	}
+	files = append(files, file{name: "usr/share/doc/metax-container-toolkit/third-party-licenses", mode: 0o644, body: text})
 	layer, err := layerOf(files)
 	return layer, components, err
 }

@@ -68,7 +68,7 @@ func TestLayout(t *testing.T) {
 		if err != nil || media != types.OCIManifestSchema1 {
 			t.Error(media, err)
 		}
-		want := []string{"dp -rwxr-xr-x 0:0", "hook -rwxr-xr-x 0:0"}
+		want := []string{"dp -rwxr-xr-x 0:0", "hook -rwxr-xr-x 0:0", "usr/share/doc/metax-container-toolkit/third-party-licenses -rw-r--r-- 0:0"}
 		if d := cmp.Diff(want, contents(t, i)); d != "" {
 			t.Errorf("%s: files:\n%s", arch, d)
 		}

@@ -1,0 +1,58 @@
+package licences
+
+import (
+	"debug/buildinfo"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestText reads the licences of what a program of this repository links.
+func TestText(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "metax-hook")
+	build := exec.Command("go", "build", "-o", program, "../../cmd/metax-hook")
+	if text, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	text, err := Text(program, program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := buildinfo.ReadFile(program)
+	if err != nil || len(info.Deps) == 0 {
+		t.Fatalf("the program links no module: %v", err)
+	}
+	for _, m := range info.Deps {
+		if strings.HasPrefix(m.Path, own) {
+			continue
+		}
+		if n := strings.Count(string(text), "\n"+m.Path+" "+m.Version+" (LICENSE"); n == 0 {
+			t.Errorf("%s %s is not there", m.Path, m.Version)
+		}
+	}
+	for _, want := range []string{"\n" + standard + " go", "Redistribution and use in source and binary forms", "Copyright"} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("no %q in %.400s", want, text)
+		}
+	}
+	if again, err := Text(program); err != nil || string(again) != string(text) {
+		t.Errorf("other bytes from the same programs, %v", err)
+	}
+}
+
+func TestNames(t *testing.T) {
+	for file, want := range map[string]bool{
+		"LICENSE": true, "LICENSE.txt": true, "LICENCE.md": true, "license-apache": true, "COPYING": true, "NOTICE": true, "PATENTS": true, "UNLICENSE": true,
+		"licenses.go": false, "license.go": false, "README.md": false, "noticeable": false,
+	} {
+		if d := cmp.Diff(want, isLicence(file)); d != "" {
+			t.Errorf("%s: %s", file, d)
+		}
+	}
+	if got := escape("github.com/BurntSushi/toml"); got != "github.com/!burnt!sushi/toml" {
+		t.Error(got)
+	}
+}
