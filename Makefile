@@ -37,7 +37,7 @@ version:
 
 # What can be said of the code without running it.
 check: go
-	@files=$$($(TOOL) gofumpt -l cmd internal test k8s); [ -z "$$files" ] || { echo "not formatted (gofumpt):"; echo "$$files"; exit 1; }
+	@files=$$($(TOOL) gofumpt -l cmd internal packaging test k8s); [ -z "$$files" ] || { echo "not formatted (gofumpt):"; echo "$$files"; exit 1; }
 	$(GO) vet ./...
 	$(TOOL) staticcheck ./...
 	$(GO) mod tidy -diff
