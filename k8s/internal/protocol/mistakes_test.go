@@ -97,7 +97,7 @@ func TestMistakes(t *testing.T) {
 	slice := func(text string) string { return outcome(foreign.ParseSlices(text)) }
 	lock := func(text string) string { return outcome(foreign.ParseLock(text)) }
 	args := func(text string) string {
-		a, err := foreign.ParseExtenderArgs([]byte(text))
+		a, err := foreign.ParseExtenderArgs([]byte(text), "metax-tech.com/gpu")
 		return outcome(len(a.Names()), err)
 	}
 	file := func(text string) string { return outcome(protocol.ParseSliceFile(text)) }
