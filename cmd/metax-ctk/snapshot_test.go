@@ -114,11 +114,11 @@ func TestReplay(t *testing.T) {
 			root, _ := simulated(t, name, nil)
 			d := deps{Run: remembered()}
 			file, _ := taken(t, d, root)
-			_, listed, _ := ctk(t, d, "--root", root, "device", "list", "-o", "json")
+			_, listed, there := ctk(t, d, "--root", root, "device", "list", "-o", "json")
 			_, replayed, said := ctk(t, deps{}, "--node", file, "device", "list", "-o", "json")
 			of, as := decoded(t, listed), decoded(t, replayed)
-			if as.Name != "host-1" || said != "" {
-				t.Errorf("the host is called %q; %s", as.Name, said)
+			if as.Name != "host-1" || said != there {
+				t.Errorf("the host is called %q; said %q, and of the host itself %q", as.Name, said, there)
 			}
 			if diff := cmp.Diff(standIns(t, of, as, listed), replayed); diff != "" {
 				t.Errorf("device list (-host +snapshot):\n%s", diff)

@@ -149,15 +149,18 @@ func TestStartMoved(t *testing.T) {
 		for name, tc := range map[string]struct {
 			node     gpu.Node
 			recorded bool
+			layout   bool
 			verb     string
 			service  string
 			want     string
 		}{
-			"as before":      {before, true, "start", "", ""},
-			"no record":      {before, false, "start", "", "start job: the UUIDs of the GPUs are not known since the boot, so it cannot be checked that its device nodes still belong to its GPUs: sudo metax-ctk cdi generate"},
-			"moved":          {after, true, "start", "", "start " + moved + "metax-docker rm job, then metax-docker create --name=job --gpus='[" + id + "]' … image"},
-			"moved, restart": {after, true, "restart", "", "restart " + moved + "metax-docker rm job, then metax-docker create --name=job --gpus='[" + id + "]' … image"},
-			"moved, compose": {after, true, "start", "web", "start " + moved + "metax-docker compose up --force-recreate web"},
+			"as before":      {before, true, true, "start", "", ""},
+			"no record":      {before, false, false, "start", "", "start job: the UUIDs of the GPUs are not known since the boot, so it cannot be checked that its device nodes still belong to its GPUs: sudo metax-ctk cdi generate"},
+			"moved":          {after, true, true, "start", "", "start " + moved + "metax-docker rm job, then metax-docker create --name=job --gpus='[" + id + "]' … image"},
+			"after a boot":   {before, false, true, "start", "", ""},
+			"moved, then":    {after, false, true, "start", "", "start " + moved + "metax-docker rm job, then metax-docker create --name=job --gpus='[" + id + "]' … image"},
+			"moved, restart": {after, true, true, "restart", "", "restart " + moved + "metax-docker rm job, then metax-docker create --name=job --gpus='[" + id + "]' … image"},
+			"moved, compose": {after, true, true, "start", "web", "start " + moved + "metax-docker compose up --force-recreate web"},
 		} {
 			t.Run(client+", "+name, func(t *testing.T) {
 				tree, err := sim.HostTree(tc.node)
@@ -166,6 +169,9 @@ func TestStartMoved(t *testing.T) {
 				}
 				if tc.recorded {
 					record(t, tree, tc.node)
+				}
+				if !tc.layout {
+					tree = simtest.WithoutLayout(tree)
 				}
 				d := desk{client: filepath.Join(bin, client), root: simtest.Write(t, tree), nodes: before.GPUs[2].Nodes, labels: map[string]string{
 					usage.LeaseLabel: "0123456789ab", usage.GPUsLabel: "2", usage.IDsLabel: id,

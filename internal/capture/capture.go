@@ -30,6 +30,7 @@ func Take(c Config) (hosttree.Tree, []string) {
 	t := &taker{Config: c, found: map[string]item{}, dirs: map[string]bool{}, left: map[string]int{}}
 	t.system()
 	t.pci()
+	t.layout()
 	t.nics()
 	t.devices()
 	t.software()

@@ -99,7 +99,8 @@ func TestTake(t *testing.T) {
 		gpu + "/sgpu": hosttree.Dir{}, gpu + "/sgpu/sgpu0": hosttree.Dir{},
 		gpu + "/sgpu/sgpu0/alias": text("alias-1\n"), gpu + "/sgpu/sgpu0/unique_id": text("GPU-00000000-0000-0000-0000-000000000001\n"),
 		gpu + "/sgpu/sgpu0/node_id": text("12\n"), gpu + "/sgpu/sgpu0/vram_quota": text("4096\n"),
-		"sys/class/mxcd/mxcd": hosttree.Link("../../devices/virtual/mxcd/mxcd"), layout + "12/unique_id": text("00000000-0000-0000-0000-000000000001\n"),
+		"sys/class/mxcd/mxcd": hosttree.Link("../../devices/virtual/mxcd/mxcd"), strings.TrimSuffix(layout, "/"): hosttree.Dir{},
+		layout + "12/unique_id": text("00000000-0000-0000-0000-000000000001\n"), layout + "13/unique_id": text("00000000-0000-0000-0000-000000000002\n"),
 		gpu + "/drm/card1/dev":             text("226:1\n"),
 		"dev/dri/card1":                    hosttree.Device{Major: 226, Minor: 1, Perm: 0o660, GID: 44},
 		"dev/dri/by-path/pci-0000:0e:00.0": hosttree.Link("../card1"), "dev/char": hosttree.Dir{}, "dev/char/226:1": hosttree.Link("../dri/card1"),
@@ -223,5 +224,36 @@ func TestNICs(t *testing.T) {
 	}
 	if note := "left out: 2 network cards whose names are not the kernel's or systemd's"; !slices.Contains(notes, note) {
 		t.Errorf("no %q in %q", note, notes)
+	}
+}
+
+// TestLayout: the driver's own files are taken, with the same stand-ins for UUIDs as elsewhere.
+func TestLayout(t *testing.T) {
+	const nodes = "sys/devices/virtual/mxcd/mxcd/layout/nodes/"
+	const class = "sys/class/mxcd/mxcd"
+	got, notes := take(t, write(t, hosttree.Tree{
+		class:                                 hosttree.Link("../../devices/virtual/mxcd/mxcd"),
+		nodes + "0/type":                      text("cpu\n"),
+		nodes + "2/location":                  text("0000:0e:00.0\n"),
+		nodes + "2/unique_id":                 text("e702f06b-bbd6-bc06-5196-90a5554a24ba\n"),
+		nodes + "2/active":                    text("0\n"),
+		nodes + "2/inactive_reason":           text("7\nGPU-e702f06b-bbd6-bc06-5196-90a5554a24ba failed\n"),
+		nodes + "2/gid":                       text("10000\n"),
+		nodes + "2/direct_links/0/properties": text("type 4\nto 3\n"),
+		nodes + "2/direct_links/0/more":       text("x\n"),
+	}))
+	delete(got, "sys")
+	want := hosttree.Tree{
+		class: hosttree.Link("../../devices/virtual/mxcd/mxcd"), strings.TrimSuffix(nodes, "/"): hosttree.Dir{},
+		nodes + "0/type": text("cpu\n"), nodes + "2/location": text("0000:0e:00.0\n"), nodes + "2/active": text("0\n"),
+		nodes + "2/unique_id":                 text("00000000-0000-0000-0000-000000000001\n"),
+		nodes + "2/inactive_reason":           text("7\nGPU-00000000-0000-0000-0000-000000000001 failed\n"),
+		nodes + "2/direct_links/0/properties": text("type 4\nto 3\n"),
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if len(notes) > 0 {
+		t.Errorf("notes: %q", notes)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/metax-ctk/container-toolkit/internal/discover/sysfs"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/snapshot/scrub"
 )
@@ -122,18 +121,7 @@ func (t *taker) slices(dir string) {
 		for _, name := range []string{"dev", "node_id", "sched_quota", "vram_quota"} {
 			t.file(real+"/"+name, maxAttribute, nil)
 		}
-		if node, err := t.read(real+"/node_id", maxAttribute); err == nil {
-			if id := sysfs.LayoutID(t.Root, node); id != "" {
-				t.file(id, maxAttribute, layoutID)
-			}
-		}
 	}
-}
-
-// layoutID treats a UUID without its prefix like one with it, so that both get the same stand-in.
-func layoutID(s *scrub.Scrubber, text string) string {
-	const prefix = "GPU-"
-	return strings.TrimPrefix(whole(scrub.UUID)(s, prefix+text), prefix)
 }
 
 // whole treats a file that holds one word.

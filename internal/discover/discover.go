@@ -55,6 +55,10 @@ type Host struct {
 	// Recorded is the Node that an earlier Discover returned. It is used if both
 	// Library and Run are nil, and for facts that they do not report. May be nil.
 	Recorded *gpu.Node
+	// Inactive are the GPUs of Recorded that the driver's own files called unavailable then.
+	// They are healthy again once the files call them available; any other verdict of the
+	// record stays.
+	Inactive []gpu.BDF
 	// Surroundings is true if the network cards and the processors near the GPUs are
 	// wanted too, which no container needs.
 	Surroundings bool
@@ -64,8 +68,10 @@ type Host struct {
 }
 
 // Discover returns the host's GPUs in the order of their addresses. Addresses, device
-// nodes, NUMA nodes and PCIe positions come from the kernel. UUIDs, serial numbers,
-// models, memory sizes, health and MetaXLink come from libmxsml, mx-smi or the record.
+// nodes, NUMA nodes and PCIe positions come from the kernel; UUIDs, health and MetaXLink
+// from the driver's own files; these and serial numbers, models and memory sizes from
+// libmxsml, mx-smi or the record. Of two UUIDs, that of the driver's files is used; of two
+// verdicts on health or a link, the worse.
 // libmxsml and mx-smi give the same Node, except that only libmxsml reports slices,
 // disabled MetaXLinks and the reason why a GPU is unhealthy. A GPU that only they list
 // is in the Node without device nodes, so that the GPUs after it keep their indices.
@@ -90,7 +96,10 @@ func (h Host) Discover(ctx context.Context) (gpu.Node, error) {
 	}
 	var driver string
 	if ask {
-		driver = h.vendor(ctx, &node, kernel)
+		now := h.readLayout(kernel, true)
+		other := h.vendor(ctx, &node, kernel, now)
+		now.addTo(&node, other.Node, other.source)
+		driver = other.driver
 	}
 	h.noteLost(&node)
 	if err := ctx.Err(); errors.Is(err, context.Canceled) {

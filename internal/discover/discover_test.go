@@ -29,6 +29,22 @@ func hostTree(t testing.TB, name string) sim.Tree {
 	return tree
 }
 
+// oldTree is the host of a simulated node with a driver that shows no layout.
+func oldTree(t testing.TB, name string) sim.Tree {
+	t.Helper()
+	return simtest.WithoutLayout(hostTree(t, name))
+}
+
+// unhealthy are the warnings of a simulated node about what the driver's own files say.
+func unhealthy(n gpu.Node) (warnings []string) {
+	for _, g := range n.GPUs {
+		if !g.Healthy {
+			warnings = append(warnings, fmt.Sprintf("GPU %s is unhealthy: the driver reports %q (code 1)", g.BDF, "simulated"))
+		}
+	}
+	return warnings
+}
+
 func mustTree(t testing.TB, n gpu.Node) sim.Tree {
 	t.Helper()
 	tree, err := sim.HostTree(n)
@@ -65,6 +81,7 @@ func TestDiscoverSimulated(t *testing.T) {
 	for _, name := range names() {
 		t.Run(name, func(t *testing.T) {
 			want, root := simtest.Node(t, name), simtest.Write(t, hostTree(t, name))
+			want.Warnings = unhealthy(want)
 			got, err := discover.Host{Surroundings: true, Root: root, Run: run}.Discover(t.Context())
 			if err != nil {
 				t.Fatal(err)
@@ -83,8 +100,8 @@ func TestDiscoverSimulated(t *testing.T) {
 	}
 }
 
-// TestDiscoverWithoutTool: a node without the vendor's tool still works with what the
-// kernel knows.
+// TestDiscoverWithoutTool: a node without the vendor's tool and the driver's own files still
+// works with what the kernel knows.
 func TestDiscoverWithoutTool(t *testing.T) {
 	plain := func(name, mode string) gpu.Node {
 		n := simtest.Node(t, name)
@@ -98,7 +115,7 @@ func TestDiscoverWithoutTool(t *testing.T) {
 	const unknown = "MetaXLink topology unknown; choosing by PCIe and NUMA only: "
 	for _, name := range []string{"c500-1", "c500-8-degraded", "c550-8"} {
 		t.Run(name, func(t *testing.T) {
-			root := simtest.Write(t, hostTree(t, name))
+			root := simtest.Write(t, oldTree(t, name))
 			got, warnings := mustDiscover(t, discover.Host{Surroundings: true, Root: root})
 			if diff := cmp.Diff(plain(name, ""), got); diff != "" {
 				t.Error(diff)
@@ -111,7 +128,7 @@ func TestDiscoverWithoutTool(t *testing.T) {
 		})
 	}
 	t.Run("not installed", func(t *testing.T) {
-		tree := hostTree(t, "c500-1")
+		tree := oldTree(t, "c500-1")
 		maps.DeleteFunc(tree, func(p string, _ sim.Entry) bool { return strings.HasSuffix(p, "bin/mx-smi") })
 		got, warnings := mustDiscover(t, discover.Host{Surroundings: true, Root: simtest.Write(t, tree), Run: run})
 		if diff := cmp.Diff(plain("c500-1", gpu.DriverNative), got); diff != "" {
@@ -121,7 +138,7 @@ func TestDiscoverWithoutTool(t *testing.T) {
 	})
 	t.Run("fails", func(t *testing.T) {
 		fail := func(context.Context, string, ...string) ([]byte, error) { return nil, errors.New("exit status 1") }
-		got, warnings := mustDiscover(t, discover.Host{Surroundings: true, Root: simtest.Write(t, hostTree(t, "c500-1")), Run: fail})
+		got, warnings := mustDiscover(t, discover.Host{Surroundings: true, Root: simtest.Write(t, oldTree(t, "c500-1")), Run: fail})
 		if diff := cmp.Diff(plain("c500-1", gpu.DriverNative), got); diff != "" {
 			t.Error(diff)
 		}
@@ -130,14 +147,14 @@ func TestDiscoverWithoutTool(t *testing.T) {
 	t.Run("fails, but was recorded", func(t *testing.T) {
 		fail := func(context.Context, string, ...string) ([]byte, error) { return nil, errors.New("exit status 1") }
 		want := simtest.Node(t, "c500-8")
-		got, warnings := mustDiscover(t, discover.Host{Surroundings: true, Root: simtest.Write(t, hostTree(t, "c500-8")), Run: fail, Recorded: &want})
+		got, warnings := mustDiscover(t, discover.Host{Surroundings: true, Root: simtest.Write(t, oldTree(t, "c500-8")), Run: fail, Recorded: &want})
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
 		}
 		gputest.WantWarnings(t, []string{"UUIDs, health and MetaXLink come from the recorded node: mx-smi gave no answer (exit status 1)"}, warnings)
 	})
 	t.Run("not installed, and recorded so", func(t *testing.T) {
-		tree := hostTree(t, "c500-8")
+		tree := oldTree(t, "c500-8")
 		maps.DeleteFunc(tree, func(p string, _ sim.Entry) bool { return strings.HasSuffix(p, "bin/mx-smi") })
 		root := simtest.Write(t, tree)
 		record, _ := mustDiscover(t, discover.Host{Root: root, Run: run})

@@ -1,6 +1,7 @@
 package discover
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,24 +17,33 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
-// Health takes one look at the host's GPUs: what the kernel reports, and whether the vendor's
-// software calls them available. It asks libmxsml, or mx-smi for its list alone, and never
-// uses the record. It fails with ErrNoGPU if the kernel lists no GPU. If the vendor's software
-// is installed but does not answer, the Look is a failed one; a host without it is judged by
-// the kernel alone.
+// Health takes one look at the host's GPUs: what the kernel and the driver's own files report,
+// and whether the vendor's software calls them available. It asks libmxsml, or mx-smi for its
+// list alone, and never uses the record. It fails with ErrNoGPU if the kernel lists no GPU. If
+// the vendor's software is installed but does not answer, the Look is a failed one, and so it is
+// if the driver's files do not answer, or none of them can be read below a Root. A host without
+// the two is judged by the kernel alone.
 func (h Host) Health(ctx context.Context) (health.Look, error) {
 	kernel, err := h.kernel()
 	if err != nil {
 		return health.Look{}, err
 	}
 	var look health.Look
+	var now fresh
 	if !kernel.Module.Loaded && hasNoNodes(kernel) {
 		look.Failed = h.notLoaded(maca.Read(h.Root).Driver)
 		kernel.Warnings = nil       // they are about nodes that only the driver makes
 		h.Library, h.Run = nil, nil // they do not answer without the driver
+	} else {
+		now = h.readLayout(kernel, false)
+		look.Failed = now.failure(h.Root.Real())
 	}
 	for _, g := range kernel.GPUs {
-		look.Readings = append(look.Readings, health.Reading{GPU: health.GPU{Index: g.Index, BDF: g.BDF}, Problems: h.kernelProblems(g, kernel.Warnings)})
+		r := health.Reading{GPU: health.GPU{Index: g.Index, BDF: g.BDF, UUID: now.GPUs[g.BDF].UUID}, Problems: h.kernelProblems(g, kernel.Warnings)}
+		if p, found := now.problem(g); found {
+			r.Problems = append(r.Problems, p)
+		}
+		look.Readings = append(look.Readings, r)
 	}
 	listed, source, err := h.vendorReadings(ctx)
 	if ctxErr := ctx.Err(); errors.Is(ctxErr, context.Canceled) {
@@ -97,6 +107,10 @@ func (h Host) vendorReadings(ctx context.Context) (listed []health.Reading, sour
 	return listed, source, nil
 }
 
+func hasVendorProblem(problems []health.Problem) bool {
+	return slices.ContainsFunc(problems, func(p health.Problem) bool { return strings.HasPrefix(p.Code, health.Vendor) })
+}
+
 // addVendor adds the vendor's readings to those of the kernel. A GPU that only one of both
 // lists has a problem, unless it is set aside.
 func addVendor(look *health.Look, listed []health.Reading, source string, kernel sysfs.Report) {
@@ -106,7 +120,12 @@ func addVendor(look *health.Look, listed []health.Reading, source string, kernel
 		switch {
 		case at >= 0 && slices.Contains(r.Problems, health.SetAside): // the driver does not serve it, on purpose
 		case at >= 0:
-			r.UUID, r.Problems = listed[at].UUID, append(r.Problems, listed[at].Problems...)
+			r.UUID = cmp.Or(r.UUID, listed[at].UUID)
+			for _, p := range listed[at].Problems {
+				if !hasVendorProblem(r.Problems) { // the library's is from the same file
+					r.Problems = append(r.Problems, p)
+				}
+			}
 		case !slices.Contains(r.Problems, health.SetAside):
 			r.Problems = append(r.Problems, health.Problem{Code: health.NotListed, Text: source + " does not list it; it may have fallen off the bus"})
 		}

@@ -119,7 +119,7 @@ func TestHealth(t *testing.T) {
 // TestHealthLibrary: libmxsml gives codes, and mx-smi does not answer for a libmxsml that hangs.
 func TestHealthLibrary(t *testing.T) {
 	const quad = "c500-4-degraded"
-	told, tree := simtest.Node(t, quad), hostTree(t, quad)
+	told, tree := simtest.Node(t, quad), oldTree(t, quad)
 	told.GPUs[3].Healthy = false
 	root, lib := withLibrary(t, tree, told)
 	host := discover.Host{Root: root, Library: ask(t), Run: noTool(t), Timeout: time.Minute}

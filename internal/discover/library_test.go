@@ -82,7 +82,9 @@ func TestLibrarySame(t *testing.T) {
 					alone(s.ComputePercent, &byLibrary.GPUs[i].Slices[k].ComputePercent)
 				}
 			}
-			want, _ := json.Marshal(simtest.Node(t, name))
+			node := simtest.Node(t, name)
+			node.Warnings = unhealthy(node)
+			want, _ := json.Marshal(node)
 			got, _ := json.Marshal(byLibrary)
 			if diff := cmp.Diff(string(want), string(got)); diff != "" {
 				t.Error(diff)
@@ -150,7 +152,7 @@ func TestLibraryPartly(t *testing.T) {
 	for function, taken := range map[string]string{
 		"mxSmlGetMemoryInfo": "memory sizes", "mxSmlGetDeviceTopology": "MetaXLink",
 	} {
-		root, lib := withLibrary(t, hostTree(t, want.Name), want)
+		root, lib := withLibrary(t, oldTree(t, want.Name), want)
 		standin.Without(t, lib, function)
 		got, warnings := mustDiscover(t, discover.Host{Surroundings: true, Root: root, Library: library, Run: noTool(t), Recorded: &want})
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -224,7 +226,8 @@ func TestLibraryAlone(t *testing.T) {
 func TestLibraryLostCard(t *testing.T) {
 	want := simtest.Node(t, "c500-8")
 	less := want
-	less.GPUs, less.Links = slices.Clone(want.GPUs[:7]), nil
+	less.GPUs = slices.Clone(want.GPUs[:7])
+	less.Links = slices.DeleteFunc(slices.Clone(want.Links), func(l gpu.Link) bool { return l.B == 7 })
 	root, _ := withLibrary(t, hostTree(t, "c500-8"), less)
 	got, warnings := mustDiscover(t, discover.Host{Surroundings: true, Root: root, Library: ask(t)})
 	if diff := cmp.Diff([]int{0, 1, 2, 3, 4, 5, 6}, got.Healthy()); diff != "" {
@@ -314,7 +317,7 @@ func TestLibraryVirtual(t *testing.T) {
 		}
 	}
 	plain := simtest.Node(t, "sim:1x1x2")
-	root, _ = withLibrary(t, mustTree(t, plain), told) // the kernel shows none of them
+	root, _ = withLibrary(t, simtest.WithoutLayout(mustTree(t, plain)), told) // the kernel shows none of them
 	plain.Links, plain.GPUs[0].UUID, plain.GPUs[0].MemoryMiB = nil, "", 0
 	plain.GPUs[0].LinkDomain, plain.GPUs[1].LinkDomain = 0, 0
 	got, _ = mustDiscover(t, discover.Host{Surroundings: true, Root: root, Library: ask(t)})

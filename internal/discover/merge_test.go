@@ -46,7 +46,7 @@ func tool(list []string, matrix string) func(context.Context, string, ...string)
 var four = []string{"0000:0e:00.0", "0000:0f:00.0", "0000:10:00.0", "0000:12:00.0"}
 
 func TestDiscoverLinks(t *testing.T) {
-	root := simtest.Write(t, hostTree(t, "c500-4-degraded"))
+	root := simtest.Write(t, oldTree(t, "c500-4-degraded"))
 	backward := slices.Clone(four)
 	slices.Reverse(backward)
 	const header = "GPU0 GPU1 GPU2 GPU3\n"
@@ -110,7 +110,7 @@ func TestDiscoverLinks(t *testing.T) {
 
 // TestDiscoverDisagreement has GPUs that only the kernel or only the tool lists.
 func TestDiscoverDisagreement(t *testing.T) {
-	root := simtest.Write(t, hostTree(t, "c500-4-degraded"))
+	root := simtest.Write(t, oldTree(t, "c500-4-degraded"))
 	for _, test := range []struct {
 		name     string
 		list     []string
@@ -204,7 +204,7 @@ func TestDiscoverOrphanVF(t *testing.T) {
 }
 
 func TestDiscoverRecorded(t *testing.T) {
-	root := simtest.Write(t, hostTree(t, "c500-4-degraded"))
+	root := simtest.Write(t, oldTree(t, "c500-4-degraded"))
 	full := simtest.Node(t, "c500-4-degraded")
 	elsewhere := gpu.Lost{BDF: full.GPUs[3].BDF, UUID: full.GPUs[3].UUID, Index: 3}
 	elsewhere.BDF.Bus = 0x99

@@ -29,7 +29,7 @@ func without(queries ...string) func(context.Context, string, ...string) ([]byte
 // fails.
 func TestDiscoverPartly(t *testing.T) {
 	const name = "c500-8-degraded"
-	want, root := simtest.Node(t, name), simtest.Write(t, hostTree(t, name))
+	want, root := simtest.Node(t, name), simtest.Write(t, oldTree(t, name))
 	const prefix, middle = "mx-smi did not report everything (", "); taken from the recorded node: "
 	for _, test := range []struct {
 		name    string
@@ -59,7 +59,7 @@ func TestDiscoverPartly(t *testing.T) {
 // the other card.
 func TestDiscoverPartlyAnotherCard(t *testing.T) {
 	const name = "sim:1x1x2"
-	now, root := simtest.Node(t, name), simtest.Write(t, hostTree(t, name))
+	now, root := simtest.Node(t, name), simtest.Write(t, oldTree(t, name))
 	for _, test := range []struct {
 		name   string
 		failed string
@@ -92,7 +92,7 @@ func TestDiscoverRecordedUnlinked(t *testing.T) {
 		"without the matrix": without("topo"), "with it": run,
 	} {
 		t.Run(name, func(t *testing.T) {
-			root := simtest.Write(t, hostTree(t, "c500-8-pcie"))
+			root := simtest.Write(t, oldTree(t, "c500-8-pcie"))
 			recorded, err := discover.Host{Surroundings: true, Root: root, Run: record}.Discover(t.Context())
 			if err != nil {
 				t.Fatal(err)

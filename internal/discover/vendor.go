@@ -10,40 +10,39 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
-// vendorAnswer is the answer of libmxsml or mx-smi.
+// vendorAnswer is the answer of libmxsml, mx-smi or the record.
 type vendorAnswer struct {
 	gpu.Node
 	// listed are the addresses of the GPUs that the source lists now; empty if the list
 	// could not be read.
 	listed []gpu.BDF
-	source string // "libmxsml" or "mx-smi", for messages
+	source string // "libmxsml", "mx-smi" or recordSource, for messages
 	slices bool   // whether the source can report slices
 	driver string // the driver's version; empty if the source does not report it
 }
 
-// vendor adds what only the vendor's software or the record knows, and returns the
-// driver's version if libmxsml reports it. OrphanVFs of the kernel are not GPUs, even
-// if the source lists them.
-func (h Host) vendor(ctx context.Context, node *gpu.Node, kernel sysfs.Report) (driver string) {
+// vendor adds what only the vendor's software or the record knows, and returns their
+// answer. OrphanVFs of the kernel are not GPUs, even if the source lists them.
+func (h Host) vendor(ctx context.Context, node *gpu.Node, kernel sysfs.Report, now fresh) vendorAnswer {
 	warn := func(s string) { node.Warnings = append(node.Warnings, s) }
 	t, asked, why := h.query(ctx, node)
 	if len(t.GPUs) > 0 {
 		matchListed(node, t, kernel.OrphanVFs)
 		if h.Recorded != nil {
-			fillFromRecord(&t, currentPart(*h.Recorded, *node, kernel), node)
+			fillFromRecord(&t, h.currentRecord(node, kernel, now), node)
 		}
 		merge(node, t.Node, t.source)
-		return t.driver
+		return t
 	}
 	switch {
 	case h.Recorded == nil && h.Run == nil:
 		warn(mxsmi.LinksUnknown + ". Once per boot: sudo metax-ctk cdi generate")
-		return ""
+		return vendorAnswer{}
 	case h.Recorded == nil:
 		if !asked { // otherwise the reader has already added its warnings
 			warn(mxsmi.LinksUnknown + ": " + why)
 		}
-		return ""
+		return vendorAnswer{}
 	case !hasVendorFacts(*h.Recorded):
 		warn(unknownWhenRecorded(*h.Recorded))
 	default:
@@ -54,13 +53,24 @@ func (h Host) vendor(ctx context.Context, node *gpu.Node, kernel sysfs.Report) (
 			warn(unknownWhenRecorded(*h.Recorded))
 		}
 	}
-	merge(node, currentPart(*h.Recorded, *node, kernel), "the recorded node")
+	record := h.currentRecord(node, kernel, now)
+	merge(node, record, recordSource)
 	for _, g := range node.GPUs {
-		if _, ok := h.Recorded.Lookup(g.BDF); !ok {
+		if _, ok := h.Recorded.Lookup(g.BDF); !ok && now.GPUs[g.BDF].UUID == "" {
 			warn("GPU " + g.BDF.String() + " is not in the recorded node")
 		}
 	}
-	return ""
+	return vendorAnswer{Node: record, source: recordSource}
+}
+
+// recordSource is the name of the record in messages.
+const recordSource = "the recorded node"
+
+// currentRecord is the part of the record that still holds.
+func (h Host) currentRecord(node *gpu.Node, kernel sysfs.Report, now fresh) gpu.Node {
+	record, warnings := now.current(*h.Recorded, h.Inactive)
+	node.Warnings = append(node.Warnings, warnings...)
+	return currentPart(record, *node, kernel)
 }
 
 // noTool begins the reason why mx-smi was not asked.

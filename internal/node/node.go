@@ -134,10 +134,10 @@ func (s Selector) discover(ctx context.Context) (gpu.Node, error) {
 	host := discover.Host{Root: root, Library: s.Library, Run: s.Run, Surroundings: s.Surroundings}
 	record, recordErr := readRecord(root)
 	if recordErr != nil && s.Recorded != nil {
-		record, recordErr = s.Recorded, nil
+		record, recordErr = recorded{Node: *s.Recorded}, nil
 	}
 	if recordErr == nil {
-		host.Recorded = record
+		host.Recorded, host.Inactive = &record.Node, record.Inactive
 	}
 	node, err := host.Discover(ctx)
 	if errors.Is(err, discover.ErrNoGPU) {
@@ -152,21 +152,32 @@ func (s Selector) discover(ctx context.Context) (gpu.Node, error) {
 	return node, nil
 }
 
-func readRecord(root *hostfs.Root) (*gpu.Node, error) {
+// recorded is the content of RecordPath: a Node, with what is of no use to others beside it.
+type recorded struct {
+	gpu.Node
+	// Inactive are the GPUs that are unhealthy by the word of the driver's own files.
+	Inactive []gpu.BDF `json:"inactive,omitempty"`
+}
+
+func readRecord(root *hostfs.Root) (r recorded, err error) {
 	text, err := root.ReadFile(RecordPath)
 	if err != nil {
-		return nil, err
+		return r, err
 	}
-	node, err := gpu.DecodeNode(text)
+	n, err := gpu.DecodeNode(text)
+	if err == nil {
+		err = json.Unmarshal(text, &r)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", root.Join(RecordPath), err)
+		return r, fmt.Errorf("%s: %w", root.Join(RecordPath), err)
 	}
-	return &node, nil
+	r.Node = n
+	return r, nil
 }
 
 // Record writes the node of a host to its RecordPath.
 func Record(host *hostfs.Root, n gpu.Node) error {
-	text, err := json.MarshalIndent(n, "", "  ")
+	text, err := json.MarshalIndent(recorded{n, discover.Inactive(host, n)}, "", "  ")
 	if err != nil {
 		return err
 	}

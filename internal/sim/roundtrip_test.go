@@ -77,6 +77,11 @@ func TestRoundTrip(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			for _, g := range want.GPUs {
+				if !g.Healthy {
+					want.Warnings = append(want.Warnings, fmt.Sprintf("GPU %s is unhealthy: the driver reports %q (code 1)", g.BDF, "simulated"))
+				}
+			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("discovered (-want +got):\n%s", diff)
 			}

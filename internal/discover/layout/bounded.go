@@ -16,10 +16,16 @@ const (
 	Patience = 50 * time.Millisecond
 	// limit bounds a reading as a whole, for a driver each of whose files is slow.
 	limit = time.Second
-	// ticks divide Patience: a process that got no processor for that long has still one tick
-	// for its reads, so that a busy machine is not taken for a driver that hangs.
-	ticks = 2
+	// tick is what both are counted in. A tick that ends late, because the process got no
+	// processor, counts as one, so that a busy machine is not taken for a driver that hangs.
+	tick = 5 * time.Millisecond
 )
+
+// waiting are the reads of this process that were given up and have not come back. In a program
+// that takes looks for weeks, no more than maxWaiting threads may wait in a driver that hangs.
+var waiting atomic.Int32
+
+const maxWaiting = 4
 
 // bounded reads files in a goroutine of its own, because nothing ends a read that waits in a
 // driver. After one that is late, nothing more is read.
@@ -28,18 +34,26 @@ type bounded struct {
 	work  chan func()
 	done  chan struct{}
 	at    atomic.Pointer[string] // the file that is being read
-	began time.Time
+	spent time.Duration // in ticks that ended
 	timer *time.Timer
 	late  error
+
+	isLate atomic.Bool // late, for the goroutine, where a read did not come back
 }
 
 func newBounded(files Files) *bounded {
-	b := &bounded{files: files, work: make(chan func(), 1), done: make(chan struct{}, 1), began: time.Now(), timer: time.NewTimer(Patience)}
+	b := &bounded{files: files, work: make(chan func(), 1), done: make(chan struct{}, 1), timer: time.NewTimer(Patience)}
 	b.at.Store(&classDirs[0])
+	if waiting.Load() >= maxWaiting {
+		b.late = fmt.Errorf("%d earlier reads still wait in the driver: %w", maxWaiting, ErrLate)
+	}
 	go func() {
 		for f := range b.work {
 			f()
 			b.done <- struct{}{}
+		}
+		if b.isLate.Load() {
+			waiting.Add(-1)
 		}
 	}()
 	return b
@@ -58,17 +72,20 @@ func (b *bounded) do(read func()) error {
 		return b.late
 	}
 	b.work <- read
-	for range ticks {
-		b.timer.Reset(Patience / ticks)
+	for range Patience / tick {
+		b.timer.Reset(tick)
 		select {
 		case <-b.done:
-			if time.Since(b.began) > limit {
+			if b.spent > limit {
 				b.late = fmt.Errorf("the driver's files took longer than %s: %w", limit, ErrLate)
 			}
 			return nil
 		case <-b.timer.C:
+			b.spent += tick
 		}
 	}
+	waiting.Add(1)
+	b.isLate.Store(true)
 	b.late = fmt.Errorf("read %s: %w within %s", *b.at.Load(), ErrLate, Patience)
 	return b.late
 }

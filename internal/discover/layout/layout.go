@@ -23,6 +23,20 @@ type Files interface {
 // only if there is no first.
 var classDirs = []string{"/sys/class/metax/mxcd", "/sys/class/mxcd/mxcd"}
 
+// The files of a node that are read, and its directories of links, with the file in each of them.
+// The IDFile is a UUID without its UUIDPrefix.
+var (
+	NodeFiles = []string{"location", "type", IDFile, "active", "inactive_reason"}
+	LinkDirs  = []string{"indirect_links", "direct_links"} // a row of the second counts before one of the first
+)
+
+// See NodeFiles.
+const (
+	IDFile     = "unique_id"
+	LinkFile   = "properties"
+	UUIDPrefix = "GPU-"
+)
+
 // Layout is what the driver's files say. The zero Layout is that of a driver without them.
 type Layout struct {
 	// GPUs are the GPUs and virtual functions, by address.
@@ -154,11 +168,25 @@ func (r *reader) warnUnread(err error) {
 	}
 }
 
+// nodesDir is the directory of the nodes in that of the class.
+const nodesDir = "/layout/nodes"
+
+// Dir returns the directory of the nodes; ok is false if there is none.
+func Dir(files Files) (dir string, ok bool) {
+	for _, class := range classDirs {
+		if _, err := files.ReadDir(class); err == nil {
+			_, err = files.ReadDir(class + nodesDir)
+			return class + nodesDir, err == nil
+		}
+	}
+	return "", false
+}
+
 // list returns the directory of the nodes and the names in it.
 func (r *reader) list() (dir string, names []string, err error) {
 	for _, class := range classDirs {
 		if _, err = r.readDir(class); err == nil {
-			dir = class + "/layout/nodes"
+			dir = class + nodesDir
 			names, err = r.readDir(dir)
 			return dir, names, err
 		} else if !errors.Is(err, fs.ErrNotExist) {
@@ -198,7 +226,7 @@ func (r *reader) node(n *node) (isGPU bool, problems []error) {
 			problems = append(problems, err)
 		}
 	}
-	note("unique_id", func(text string) (err error) { n.UUID, err = parseUUID(text); return err })
+	note(IDFile, func(text string) (err error) { n.UUID, err = parseUUID(text); return err })
 	note("active", func(text string) (err error) { n.State, err = parseActive(text); return err })
 	if n.State == Unavailable {
 		note("inactive_reason", func(text string) error { n.Code, n.Reason = parseReason(text); return nil })

@@ -284,6 +284,23 @@ func TestReadHanging(t *testing.T) {
 	}
 }
 
+// TestReadHangingForever: in a program that looks for weeks, few reads wait at a time.
+func TestReadHangingForever(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := hanging{quad(), "4/unique_id", make(chan struct{})}
+		for look := range 9 {
+			began := time.Now()
+			l := layout.Read(h, true)
+			if took, want := time.Since(began), layout.Patience; look < 4 && took != want || look >= 4 && took != 0 || !errors.Is(l.Late, layout.ErrLate) {
+				t.Errorf("look %d took %s: %v", look, took, l.Late)
+			}
+		}
+		close(h.never)
+		synctest.Wait()
+		compare(t, want(allAvailable, "MX NODE NODE"), layout.Read(h, true))
+	})
+}
+
 // slow answers late, but not too late, to every question.
 type slow struct {
 	files

@@ -45,7 +45,7 @@ func (r *reader) links(nodes []node) {
 // node, a direct link counts, not an indirect one.
 func (r *reader) rows(dir string) (map[int]row, error) {
 	rows := map[int]row{}
-	for _, which := range []string{"indirect_links", "direct_links"} {
+	for _, which := range LinkDirs {
 		names, err := r.readDir(dir + "/" + which)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -54,7 +54,7 @@ func (r *reader) rows(dir string) (map[int]row, error) {
 		}
 		direct := map[int]row{}
 		for _, name := range names {
-			text, err := r.readFile(dir + "/" + which + "/" + name + "/properties")
+			text, err := r.readFile(dir + "/" + which + "/" + name + "/" + LinkFile)
 			if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
 				return nil, err
 			}

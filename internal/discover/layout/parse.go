@@ -48,7 +48,7 @@ func parseUUID(text string) (gpu.UUID, error) {
 	if id == "" {
 		return "", nil
 	}
-	return gpu.ParseUUID("GPU-" + id)
+	return gpu.ParseUUID(UUIDPrefix + id)
 }
 
 // parseActive parses the file active: 1 means available, any other number unavailable.

@@ -10,8 +10,8 @@ import (
 	"unicode"
 
 	"github.com/metax-ctk/container-toolkit/internal/compat"
+	"github.com/metax-ctk/container-toolkit/internal/discover/layout"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
-	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
@@ -96,35 +96,19 @@ func (r *reader) readSGPU(dir string, index int) sgpu {
 	return p
 }
 
-// classDirs are where the driver's class may be. The second counts only if there is no first.
-var classDirs = []string{"/sys/class/metax/mxcd", "/sys/class/mxcd/mxcd"}
-
-// layoutUUID is the UUID of a node of the driver's layout; empty without one. The driver has it
-// without the prefix.
+// layoutUUID is the UUID of the node of the driver's layout that node_id of an sGPU names; empty
+// without one.
 func (r *reader) layoutUUID(node string) string {
-	file := LayoutID(r.host, node)
-	if file == "" {
+	number, err := strconv.ParseUint(node, 10, 16)
+	dir, ok := layout.Dir(r.host)
+	if err != nil || !ok {
 		return ""
 	}
-	text, err := r.readText(file)
+	text, err := r.readText(fmt.Sprintf("%s/%d/%s", dir, number, layout.IDFile))
 	if err != nil || text == "" {
 		return "" // as of a driver without a layout
 	}
-	return layoutPrefix + text
-}
-
-// layoutPrefix is what the driver leaves out of a UUID in its layout.
-const layoutPrefix = "GPU-"
-
-// LayoutID is the file with the UUID, without its prefix, of the node that node_id of an sGPU
-// names; empty if there can be none.
-func LayoutID(host *hostfs.Root, node string) string {
-	number, err := strconv.ParseUint(strings.TrimSpace(node), 10, 16)
-	at := slices.IndexFunc(classDirs, host.Exists)
-	if err != nil || at < 0 {
-		return ""
-	}
-	return fmt.Sprintf("%s/layout/nodes/%d/unique_id", classDirs[at], number)
+	return layout.UUIDPrefix + text
 }
 
 // recordSlices sets the mode of a GPU and adds its sGPUs. The GPU is in slice mode if

@@ -56,11 +56,11 @@ var commonWords = strings.Fields(`localhost localdomain local host node gpu gpus
 var (
 	formatWords = strings.Fields(`active affinity and at attached available between bind block bridge bridges build busid by-path card cgroupfs character class commit compute
 	containerd cpu crio crun default dep device devices devname devtype disabled dist-upgrade distance dkms docker driver drivers drm
-	drm_minor enabled error eth exclusive extra failed firmware generic go healthy hostname id id_like include initstate instance
+	drm_minor enabled error eth exclusive extra failed firmware from generic go healthy hostname id id_like include initstate instance
 	interconnect interface itself kernel known legend lib lib64 libexec link live local log maca macainfo machine major management
 	matrix memory metax metaxlink minor modalias mode model module modules most mx-smi mxcd mxdriver mxgd mxgpu_llvm mxgvm mxnd name native
 	nerdctl nic node nodes not numa ompi one online or os-release osrelease pci pci_class pci_id pci_slot_name pci_subsys_id pcie phb
-	pix possible pretty_name private proc process product pxb random render rprivate rshared rslave runc serial several sgpu shared
+	pix possible pretty_name private proc process product pxb random render rprivate rshared rslave runc serial several sgpu sgpu-parent-dev sgpu-sub-dev shared
 	sim simulated slice spec state switch sys system systemd the through timestamp total txt type ucx uevent updates used
 	uuid vbios vendor version version_codename version_id vf virtual`)
 	numbered = sync.OnceValue(func() *regexp.Regexp {

@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/metax-ctk/container-toolkit/internal/child"
+	"github.com/metax-ctk/container-toolkit/internal/discover"
 	"github.com/metax-ctk/container-toolkit/internal/discover/maca"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
@@ -56,7 +57,9 @@ func serveHealth(c *cli.Context) error {
 	events, err := reader.Events(ctx, host.Join("/dev"), host.Join("/dev/dri"))
 	if err != nil {
 		log.Warn("events of the kernel cannot be seen", "error", err.Error())
+		events = make(chan struct{}, 1)
 	}
+	go reader.Poll(ctx, time.Second, func() string { return discover.Activity(host) }, events)
 	at := node.Selector{Node: node.Host, Root: host.Dir(), Library: child.Library(), Run: child.Tool}
 	from := reader.Host{
 		Look: at.Health, Discover: at.Load, MACA: func() *gpu.MACA { return maca.Read(host).MACA },

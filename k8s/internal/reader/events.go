@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -16,7 +17,7 @@ import (
 // which the kernel sends to every network namespace, and device nodes that come and go in the
 // directories, which matters where a tree stands for the host. Several events may be one item. It fails
 // only if neither can be had; a directory that does not exist is left out.
-func Events(ctx context.Context, dirs ...string) (<-chan struct{}, error) {
+func Events(ctx context.Context, dirs ...string) (chan struct{}, error) {
 	events := make(chan struct{}, 1)
 	uevents, err := openUevents()
 	if err == nil {
@@ -30,6 +31,28 @@ func Events(ctx context.Context, dirs ...string) (<-chan struct{}, error) {
 		return nil, errors.Join(err, notesErr)
 	}
 	return events, nil
+}
+
+// Poll calls state after each interval until the context ends, and adds an event if it differs from
+// the last one: a GPU that becomes unavailable makes no event of the kernel. The looks that follow
+// decide what it means.
+func Poll(ctx context.Context, interval time.Duration, state func() string, events chan<- struct{}) {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for last := state(); ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if now := state(); now != last {
+			last = now
+			select {
+			case events <- struct{}{}:
+			default: // one is enough
+			}
+		}
+	}
 }
 
 // openUevents opens a socket for uevents.

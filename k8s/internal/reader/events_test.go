@@ -1,11 +1,14 @@
 package reader
 
 import (
+	"context"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 func listen(socket string) (net.Listener, error) { return net.Listen("unix", socket) }
@@ -81,4 +84,34 @@ func TestNotes(t *testing.T) {
 	if _, err := openNotes([]string{dir + "/link"}); err == nil {
 		t.Error("a link was followed")
 	}
+}
+
+// TestPoll: each change of the state is an event, and several that nobody has seen are one.
+func TestPoll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		states, calls := []string{"a", "a", "b", "b", "a", "c", "c"}, 0
+		events := make(chan struct{}, 1)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			Poll(ctx, time.Second, func() string { calls++; return states[min(calls, len(states))-1] }, events)
+		}()
+		for second, want := range []int{0, 0, 1, 0, 1} {
+			synctest.Wait()
+			if got := len(events); got != want {
+				t.Errorf("after %ds: %d events, want %d", second, got, want)
+			}
+			for range len(events) {
+				<-events
+			}
+			time.Sleep(time.Second)
+		}
+		time.Sleep(10 * time.Second)
+		if len(events) != 1 {
+			t.Errorf("%d events for two changes, want 1", len(events))
+		}
+		cancel()
+		<-done
+	})
 }

@@ -141,8 +141,11 @@ func TestWrite(t *testing.T) {
 func TestWriteRefuses(t *testing.T) {
 	h := newHost(t, "c500-8")
 	h.Tool = nil
+	if err := os.RemoveAll(h.Host.Join("/sys/devices/virtual/mxcd/mxcd/layout")); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := h.Write(t.Context()); !errors.Is(err, ErrNoUUID) {
-		t.Errorf("without mx-smi and a record: %v", err)
+		t.Errorf("without mx-smi, the driver's layout and a record: %v", err)
 	}
 	h = newHost(t, "c500-8")
 	h.Hook += "-absent"

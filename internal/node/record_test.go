@@ -1,0 +1,50 @@
+package node_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/metax-ctk/container-toolkit/internal/node"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
+)
+
+// TestRecordVerdicts: a recorded verdict that the driver's own files share is cleared by them;
+// that of the vendor's software alone is not.
+func TestRecordVerdicts(t *testing.T) {
+	n, tree := simtest.Host(t, "c500-8")
+	at3 := simtest.LayoutNode(t, tree, n.GPUs[3])
+	root := simtest.Write(t, tree)
+	at := node.Selector{Root: root.Dir()}
+	active := func(number string) {
+		if err := os.WriteFile(root.Join(at3+"active"), []byte(number+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	healthy := func(when string, want bool) {
+		t.Helper()
+		got, err := at.Load(t.Context())
+		if err != nil || got.GPUs[3].Healthy != want {
+			t.Errorf("%s: healthy is %v, %v; want %v", when, got.GPUs[3].Healthy, err, want)
+		}
+	}
+	active("0")
+	healthy("inactive, no record", false)
+	record, err := at.Load(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := node.Record(root, record); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := root.ReadFile(node.RecordPath); err != nil || !strings.Contains(string(text), `"inactive"`) {
+		t.Errorf("the record does not say whose verdict it is: %v\n%s", err, text)
+	}
+	healthy("still inactive", false)
+	active("1")
+	healthy("active again", true)
+	if err := node.Record(root, record); err != nil { // now the driver does not share the verdict
+		t.Fatal(err)
+	}
+	healthy("unhealthy by the vendor's software", false)
+}
