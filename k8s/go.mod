@@ -22,6 +22,7 @@ require (
 	k8s.io/apiextensions-apiserver v0.34.3
 	k8s.io/apimachinery v0.34.13
 	k8s.io/apiserver v0.34.4
+	k8s.io/cli-runtime v0.34.2
 	k8s.io/client-go v0.34.13
 	k8s.io/component-helpers v0.34.4
 	k8s.io/kubelet v0.34.4
@@ -160,7 +161,6 @@ require (
 	gopkg.in/evanphx/json-patch.v4 v4.12.0 // indirect
 	gopkg.in/inf.v0 v0.9.1 // indirect
 	gopkg.in/yaml.v3 v3.0.1 // indirect
-	k8s.io/cli-runtime v0.34.2 // indirect
 	k8s.io/component-base v0.34.4 // indirect
 	k8s.io/klog/v2 v2.130.1 // indirect
 	k8s.io/kube-openapi v0.0.0-20250710124328-f3f2b991d03b // indirect

@@ -73,7 +73,7 @@ func code(t *testing.T, dir string) int {
 	return total
 }
 
-// lines is how many lines of a Go file have a token that is no comment.
+// lines is how many lines of a Go file have a token that is not a comment.
 func lines(text []byte) int {
 	file := token.NewFileSet().AddFile("", -1, len(text))
 	var s scanner.Scanner

@@ -34,7 +34,7 @@ type bounded struct {
 	work  chan func()
 	done  chan struct{}
 	at    atomic.Pointer[string] // the file that is being read
-	spent time.Duration // in ticks that ended
+	spent time.Duration          // in ticks that ended
 	timer *time.Timer
 	late  error
 
