@@ -37,7 +37,7 @@ func TestDocuments(t *testing.T) {
 		"lease list": {""}, "lease init": {""}, "lease gc": {""}, "lease release": {"aaaaaaaaaaaa --force"},
 		"sgpu list": {""}, "sgpu create": {"2 --compute 5 --vram 1G"}, "sgpu remove": {"SLICE"},
 		"cdi generate": {"", "--class gpu"}, "cdi list": {""}, "cdi check": {""}, "cdi diff": {""},
-		"maca list": {""}, "maca check": {""}, "runtime configure": {"", "--engine docker --dry-run"}, "runtime witness": {""},
+		"maca list": {""}, "maca check": {""}, "setup": {"--dry-run"}, "runtime configure": {"", "--engine docker --dry-run"}, "runtime witness": {""},
 		"doctor": {"", "-v", "--list"}, "snapshot": {"--output s.txt"}, "bugreport": {"--output b.txt"},
 		"config show": {"", "node"}, "config set": {"node=host --dry-run"}, "config unset": {"node --dry-run"},
 		"config default": {""}, "config validate": {""}, "sim list": {""}, "sim create": {"c500-1 new"}, "version": {""},
