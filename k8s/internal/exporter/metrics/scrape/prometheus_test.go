@@ -113,13 +113,21 @@ type series struct {
 	Value  [2]any
 }
 
-func (s server) query(t *testing.T, query string) []series {
+// query returns the answer to a query as soon as it has a series, because a busy machine may need more
+// scrapes for that than start waits for; nil after a minute.
+func (s server) query(t *testing.T, query string) (found []series) {
 	t.Helper()
-	found, err := s.get(query)
-	if err != nil {
-		t.Fatalf("%s: %v", query, err)
+	for range 600 {
+		var err error
+		if found, err = s.get(query); err != nil {
+			t.Fatalf("%s: %v", query, err)
+		}
+		if len(found) > 0 {
+			return found
+		}
+		time.Sleep(100 * time.Millisecond)
 	}
-	return found
+	return nil
 }
 
 func (s server) get(query string) ([]series, error) {
