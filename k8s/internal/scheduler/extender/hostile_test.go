@@ -133,26 +133,23 @@ func TestHostile(t *testing.T) {
 	done := make(chan struct{})
 	go func() { defer close(done); strangers.Wait() }()
 	var took []time.Duration
-	most := 0
+	peak := 0
 	for len(took) < 100 {
 		d, err := ask()
 		if err != nil {
 			t.Error(err)
 		}
 		took = append(took, d)
-		most = max(most, resident(t, program.Process.Pid))
+		peak = max(peak, resident(t, program.Process.Pid))
 		time.Sleep(20 * time.Millisecond)
 	}
 	close(end)
 	<-done
 	slices.Sort(took)
 	p99 := took[len(took)*99/100]
-	t.Logf("RSS %d MiB, before %d MiB, p99 %s", most>>10, first>>10, p99)
-	if most>>10 > 128 {
-		t.Errorf("it takes %d MiB", most>>10)
-	}
-	if p99 > time.Second {
-		t.Errorf("real questions take %s", p99)
+	t.Logf("RSS %d MiB, before %d MiB, p99 %s", peak>>10, first>>10, p99)
+	if peak>>10 > most {
+		t.Errorf("it takes %d MiB, at most %d are wanted", peak>>10, most)
 	}
 }
 
