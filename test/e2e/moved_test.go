@@ -54,6 +54,10 @@ func TestMoved(t *testing.T) {
 			if err := os.Remove(h.Path(nodeDir + "/run/metax-container-toolkit/node.json")); err != nil {
 				t.Fatal(err)
 			}
+			d.failed(t, d.metax(t, "start", "plain"), "start plain: it was made for GPU 2") // by the driver's own files
+			if err := os.RemoveAll(h.Path(nodeDir + "/sys/devices/virtual/mxcd/mxcd/layout")); err != nil {
+				t.Fatal(err)
+			}
 			d.failed(t, d.metax(t, "start", "plain"), "not known since the boot", "sudo metax-ctk cdi generate")
 			d.must(t, nil, row.client, "rm", "plain")
 		})
