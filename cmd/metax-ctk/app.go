@@ -86,10 +86,9 @@ func execute(ctx context.Context, args []string, d deps, log *journal) error {
 func settings() (config.Config, error) {
 	none := func(string) string { return "" }
 	text, err := hostfs.ReadOwn(config.Path)
-	var loaded config.Config
 	if err != nil {
-		loaded, _ = config.Load(config.Path, nil, none) // the defaults
-		return loaded, err
+		defaults, _ := config.Load(config.Path, nil, none)
+		return defaults, err
 	}
 	return config.Load(config.Path, text, none)
 }

@@ -41,7 +41,7 @@ func permute(app *cli.App, args []string) ([]string, error) {
 			return nil, err
 		}
 	}
-	return l.ordered(), nil
+	return l.reordered(), nil
 }
 
 // level is a command of the line, with the options that it defines.
@@ -61,7 +61,7 @@ type commandLine struct {
 	rest          []string // the words that were not yet looked at
 }
 
-func (l *commandLine) last() *level { return &l.levels[len(l.levels)-1] }
+func (l *commandLine) innermost() *level { return &l.levels[len(l.levels)-1] }
 
 // takeWord takes a word that is not an option: a command, or an argument.
 func (l *commandLine) takeWord(word string) error {
@@ -84,7 +84,7 @@ func (l *commandLine) takeWord(word string) error {
 func (l *commandLine) takeOption(word string) error {
 	name, value, inline := strings.Cut(strings.TrimLeft(word, "-"), "=")
 	if name == "help" || name == "h" {
-		l.last().words = append(l.last().words, word)
+		l.innermost().words = append(l.innermost().words, word)
 		return nil
 	}
 	if (name == "version" || name == "v") && l.path == l.program && !inline {
@@ -94,8 +94,8 @@ func (l *commandLine) takeOption(word string) error {
 		return nil
 	}
 	at, f := l.definition(name)
-	if habit := habits[name]; f == nil && define(l.last().flags, habit) != nil {
-		at, f, word = l.last(), define(l.last().flags, habit), "--"+habit
+	if habit := habits[name]; f == nil && define(l.innermost().flags, habit) != nil {
+		at, f, word = l.innermost(), define(l.innermost().flags, habit), "--"+habit
 		if inline {
 			word += "=" + value
 		}
@@ -138,10 +138,10 @@ func (l *commandLine) unknownOption(word, name string) error {
 	return usagef("unknown option %q; see %s --help%s", word, l.path, meantOption(name, flags))
 }
 
-// ordered are the words with each option behind its command, and the arguments behind "--".
-func (l *commandLine) ordered() (words []string) {
+// reordered are the words with each option behind its command, and the arguments behind "--".
+func (l *commandLine) reordered() (words []string) {
 	if l.help {
-		l.last().words = append(l.last().words, "--help")
+		l.innermost().words = append(l.innermost().words, "--help")
 	}
 	for _, one := range l.levels {
 		words = append(append(words, one.name), one.words...)

@@ -115,14 +115,10 @@ func (t toolkit) runtimeConfigure(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	dir := c.String("backup-dir")
-	if dir == "" {
-		if dir, err = host.At(backup.Dir); err != nil {
-			return err
-		}
+	store, err := setupStore(c, &host)
+	if err != nil {
+		return err
 	}
-	store := backup.New(dir)
-	host.Original = store.Original
 	dry := c.Bool("dry-run") || !c.IsSet("engine") && !c.Bool("yes") && !c.Bool("verify")
 	all, err := host.Do(c.Context, setup.Order{
 		Engine:  c.String("engine"),
@@ -169,6 +165,20 @@ func (t toolkit) setupHost(c *cli.Context) (setup.Host, error) {
 		}
 	}
 	return host, nil
+}
+
+// setupStore is the store of the files as they were before the first change, of which it tells the host.
+func setupStore(c *cli.Context, host *setup.Host) (backup.Store, error) {
+	dir := c.String("backup-dir")
+	if dir == "" {
+		var err error
+		if dir, err = host.At(backup.Dir); err != nil {
+			return backup.Store{}, err
+		}
+	}
+	store := backup.New(dir)
+	host.Original = store.Original
+	return store, nil
 }
 
 // checkConfigure returns what is wrong with the options of runtime configure.

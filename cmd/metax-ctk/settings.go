@@ -21,8 +21,8 @@ var (
 	pickSettings  = []string{"gpus.policy", "gpus.scope", "gpus.sizes"}
 )
 
-// needed returns the settings that a command needs; a fault of another one does not stop it.
-func needed(command string) []string {
+// settingsOf returns the settings that a command needs; a fault of another one does not stop it.
+func settingsOf(command string) []string {
 	switch command {
 	case "pick", "wait":
 		return slices.Concat(nodeSettings, usersSettings, pickSettings)
@@ -34,8 +34,8 @@ func needed(command string) []string {
 	return nodeSettings
 }
 
-// stops reports whether a command needs what is wrong with the configuration.
-func stops(command string, bad error) bool {
+// stopsCommand reports whether a command needs what is wrong with the configuration.
+func stopsCommand(command string, bad error) bool {
 	if slices.Contains(withoutSettings, command) {
 		return false
 	}
@@ -44,7 +44,7 @@ func stops(command string, bad error) bool {
 		return true
 	}
 	return slices.ContainsFunc(faults.Problems, func(p config.Problem) bool {
-		return slices.ContainsFunc(needed(command), p.Concerns)
+		return slices.ContainsFunc(settingsOf(command), p.Concerns)
 	})
 }
 
@@ -53,7 +53,7 @@ func stops(command string, bad error) bool {
 func (t toolkit) badSettings(command string, bad error) cli.BeforeFunc {
 	return func(*cli.Context) error {
 		switch {
-		case stops(command, bad):
+		case stopsCommand(command, bad):
 			return usageError(bad)
 		case !slices.Contains(withoutSettings, command):
 			t.warn(bad.Error())

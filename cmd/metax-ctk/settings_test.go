@@ -35,7 +35,7 @@ func TestFaultsStop(t *testing.T) {
 		}
 		var got []string
 		for _, command := range all {
-			if stops(command, err) {
+			if stopsCommand(command, err) {
 				got = append(got, command)
 			}
 		}
@@ -43,7 +43,7 @@ func TestFaultsStop(t *testing.T) {
 			t.Errorf("%q stops %v, want %v (%v)", text, got, want, err)
 		}
 	}
-	if !stops("ps", errors.New("a file of strangers")) || stops("doctor", errors.New("a file of strangers")) {
+	if !stopsCommand("ps", errors.New("a file of strangers")) || stopsCommand("doctor", errors.New("a file of strangers")) {
 		t.Error("a file that is not read stops what has a node, and not doctor")
 	}
 }

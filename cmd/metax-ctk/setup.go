@@ -7,14 +7,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/user"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/metax-ctk/container-toolkit/internal/backup"
 	"github.com/metax-ctk/container-toolkit/internal/cdi"
 	"github.com/metax-ctk/container-toolkit/internal/doctor"
 	"github.com/metax-ctk/container-toolkit/internal/engine"
@@ -68,14 +65,19 @@ func (t toolkit) setup(c *cli.Context) error {
 		if node, err = t.node(c); err != nil {
 			return err
 		}
-		done.GPUs, done.Groups = len(node.GPUs), groupsOf(host, node)
+		done.GPUs, done.Groups = len(node.GPUs), host.Groups(node)
 		if done.Specs, done.Drift, err = t.setupSpecs(c); err != nil {
 			return err
 		}
 	}
-	order, err := t.setupOrder(c, &host, node)
+	store, err := setupStore(c, &host)
 	if err != nil {
 		return err
+	}
+	order := setup.Order{
+		Engine: setup.Auto, Setup: engine.Setup{Name: setup.DefaultName, CDI: true, Hook: c.String("hook")},
+		Remove: c.Bool("undo"), DryRun: c.Bool("dry-run"), Store: store,
+		Node: func() (gpu.Node, error) { return node, nil },
 	}
 	if done.Engines, err = host.Do(c.Context, order); done.Engines == nil {
 		return err
@@ -136,24 +138,6 @@ func (t toolkit) setupSpecs(c *cli.Context) ([]refresh.Written, []cdi.Difference
 	return append([]refresh.Written{done.Written}, done.Others...), nil, err
 }
 
-// setupOrder is the order for every engine of the host.
-func (t toolkit) setupOrder(c *cli.Context, host *setup.Host, node gpu.Node) (setup.Order, error) {
-	dir := c.String("backup-dir")
-	if dir == "" {
-		var err error
-		if dir, err = host.At(backup.Dir); err != nil {
-			return setup.Order{}, err
-		}
-	}
-	store := backup.New(dir)
-	host.Original = store.Original
-	return setup.Order{
-		Engine: setup.Auto, Setup: engine.Setup{Name: setup.DefaultName, CDI: true, Hook: c.String("hook")},
-		Remove: c.Bool("undo"), DryRun: c.Bool("dry-run"), Store: store,
-		Node: func() (gpu.Node, error) { return node, nil },
-	}, nil
-}
-
 // restartAgreed asks a person whether an engine may restart. Without a terminal nobody can say so.
 func (t toolkit) restartAgreed(c *cli.Context) func(setup.Outcome) bool {
 	answers := bufio.NewReader(t.In)
@@ -181,26 +165,6 @@ func whatStops(names []string) string {
 		return "stops no container"
 	}
 	return "stops " + wording.Count(len(names), "container") + ": " + strings.Join(names, ", ")
-}
-
-// groupsOf are the groups, other than root's, that may open the device nodes of GPUs.
-func groupsOf(host setup.Host, node gpu.Node) []string {
-	var names []string
-	for _, g := range node.GPUs {
-		for _, path := range g.Nodes {
-			device, err := host.Root.Device(path)
-			if err != nil || device.GID == 0 || device.Perm&0o060 != 0o060 {
-				continue
-			}
-			name := strconv.FormatUint(uint64(device.GID), 10)
-			if g, err := user.LookupGroupId(name); err == nil && host.Root.Real() {
-				name = g.Name
-			}
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
 }
 
 // text is the setup for a person.

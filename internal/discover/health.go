@@ -21,7 +21,7 @@ import (
 // and whether the vendor's software calls them available. It asks libmxsml, or mx-smi for its
 // list alone, and never uses the record. It fails with ErrNoGPU if the kernel lists no GPU. If
 // the vendor's software is installed but does not answer, the Look is a failed one, and so it is
-// if the driver's files do not answer, or none of them can be read below a Root. A host without
+// if the driver's files do not answer, or cannot be read below a Root. A host without
 // the two is judged by the kernel alone.
 func (h Host) Health(ctx context.Context) (health.Look, error) {
 	kernel, err := h.kernel()
@@ -36,11 +36,11 @@ func (h Host) Health(ctx context.Context) (health.Look, error) {
 		h.Library, h.Run = nil, nil // they do not answer without the driver
 	} else {
 		now = h.readLayout(kernel, false)
-		look.Failed = now.failure(h.Root.Real())
+		look.Failed = now.lookFailure(h.Root.Real())
 	}
 	for _, g := range kernel.GPUs {
 		r := health.Reading{GPU: health.GPU{Index: g.Index, BDF: g.BDF, UUID: now.GPUs[g.BDF].UUID}, Problems: h.kernelProblems(g, kernel.Warnings)}
-		if p, found := now.problem(g); found {
+		if p, found := now.problemOf(g); found {
 			r.Problems = append(r.Problems, p)
 		}
 		look.Readings = append(look.Readings, r)

@@ -36,21 +36,21 @@ func (h Host) readLayout(kernel sysfs.Report, links bool) fresh {
 		}
 	}
 	if len(l.GPUs) > 0 {
-		l = layout.Layout{Warnings: []string{fmt.Sprintf("the driver's layout is not used: none of its %d addresses is that of a GPU on the PCI bus", len(l.GPUs))}}
+		l = layout.Layout{Warnings: []string{fmt.Sprintf("the driver's layout is not used: its %d addresses are not those of GPUs on the PCI bus", len(l.GPUs))}}
 	}
 	return fresh{l}
 }
 
-// lacks reports whether a GPU has device nodes but certainly no node in the layout: the driver
-// has lost it. A GPU that is split into virtual functions has none.
-func (f fresh) lacks(g gpu.GPU) bool {
+// hasLost reports whether a GPU has device nodes but certainly no node in the layout: the driver
+// has lost it. A GPU that is split into virtual functions has no node.
+func (f fresh) hasLost(g gpu.GPU) bool {
 	_, found := f.GPUs[g.BDF]
 	return !found && len(f.GPUs) > 0 && f.Unread == nil && f.Late == nil && len(g.Nodes) > 0 && len(g.VFs) == 0
 }
 
-// failure is why a look at these files is a failed one; empty if it is not. On this machine
+// lookFailure is why a look at these files is a failed one; empty if it is not. On this machine
 // itself, a user may be one who may not read them.
-func (f fresh) failure(isReal bool) string {
+func (f fresh) lookFailure(isReal bool) string {
 	switch {
 	case f.Late != nil:
 		return terminal.Line(f.Late.Error())
@@ -60,12 +60,12 @@ func (f fresh) failure(isReal bool) string {
 	return ""
 }
 
-// problem returns why a GPU must not be given by the word of the driver's files; found is false
+// problemOf returns why a GPU must not be given by the word of the driver's files; found is false
 // if they call it available or say nothing.
-func (f fresh) problem(g gpu.GPU) (p health.Problem, found bool) {
+func (f fresh) problemOf(g gpu.GPU) (p health.Problem, found bool) {
 	l := f.GPUs[g.BDF]
 	switch {
-	case f.lacks(g):
+	case f.hasLost(g):
 		return health.Problem{Code: vendorCode(noLayoutNode), Text: fmt.Sprintf("it has no node in the driver's layout (code %d)", noLayoutNode)}, true
 	case l.State != layout.Unavailable:
 		return health.Problem{}, false
@@ -100,7 +100,7 @@ func Activity(host *hostfs.Root) string {
 func Inactive(host *hostfs.Root, n gpu.Node) (inactive []gpu.BDF) {
 	now := fresh{layout.Read(host, false)}
 	for _, g := range n.GPUs {
-		if _, found := now.problem(g); found && !g.Healthy {
+		if _, found := now.problemOf(g); found && !g.Healthy {
 			inactive = append(inactive, g.BDF)
 		}
 	}
@@ -117,10 +117,10 @@ func vendorCode(number int) string {
 // noLayoutNode is the code of the vendor's library for a GPU without a node.
 const noLayoutNode = 101
 
-// current returns what still holds of a record. GPUs are healthy that were unavailable by the word
+// validPart returns what still holds of a record. GPUs are healthy that were unavailable by the word
 // of the layout alone, and are available now. Another card at the same address gets nothing from
 // the record, with a warning.
-func (f fresh) current(record gpu.Node, inactive []gpu.BDF) (current gpu.Node, warnings []string) {
+func (f fresh) validPart(record gpu.Node, inactive []gpu.BDF) (current gpu.Node, warnings []string) {
 	all := record.GPUs
 	record.GPUs = nil
 	for _, g := range all {
@@ -157,7 +157,7 @@ func isUnlinkedWarning(w string) bool { return strings.HasPrefix(w, mxsmi.LinksU
 // addHealth replaces the reason of another source by the driver's own, which both have from the
 // same file.
 func (f fresh) addHealth(node *gpu.Node, g *gpu.GPU) {
-	p, found := f.problem(*g)
+	p, found := f.problemOf(*g)
 	if !found {
 		return
 	}
@@ -195,8 +195,8 @@ func dropSharedUUIDs(node *gpu.Node) {
 	}
 }
 
-// addLinks takes the links of the layout where the other source knows none, and otherwise the
-// weaker of both. A link that the other source calls down stays down.
+// addLinks takes the links of the layout where the other source does not know the links, and
+// otherwise the weaker of both. A link that the other source calls down stays down.
 func (f fresh) addLinks(node *gpu.Node, from gpu.Node, source string) {
 	byPCIe := *node
 	byPCIe.Links = nil
@@ -240,7 +240,7 @@ func (f fresh) addLinks(node *gpu.Node, from gpu.Node, source string) {
 			}
 		}
 	}
-	node.Links = slices.Collect(maps.Values(row)) // nil if there are none
+	node.Links = slices.Collect(maps.Values(row)) // nil without a link, as JSON has it
 	gpu.SortLinks(node.Links)
 	if complete {
 		node.Warnings = slices.DeleteFunc(node.Warnings, isUnlinkedWarning)

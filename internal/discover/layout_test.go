@@ -195,7 +195,7 @@ func TestLayoutContradicts(t *testing.T) {
 					all[simtest.LayoutNode(t, tree, g)+"location"] = line(strings.Replace(g.BDF.String(), "0000:", "0001:", 1))
 				}
 				return all
-			}(), nil, func(*gpu.Node) {}, []string{"the driver's layout is not used: none of its 8 addresses is that of a GPU on the PCI bus"},
+			}(), nil, func(*gpu.Node) {}, []string{"the driver's layout is not used: its 8 addresses are not those of GPUs on the PCI bus"},
 		},
 		{
 			"an address twice",

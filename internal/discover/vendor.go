@@ -68,7 +68,7 @@ const recordSource = "the recorded node"
 
 // currentRecord is the part of the record that still holds.
 func (h Host) currentRecord(node *gpu.Node, kernel sysfs.Report, now fresh) gpu.Node {
-	record, warnings := now.current(*h.Recorded, h.Inactive)
+	record, warnings := now.validPart(*h.Recorded, h.Inactive)
 	node.Warnings = append(node.Warnings, warnings...)
 	return currentPart(record, *node, kernel)
 }

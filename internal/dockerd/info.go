@@ -17,6 +17,8 @@ type Info struct {
 	Runtimes        map[string]struct{ Path string }
 	// CDISpecDirs are the directories of CDI specs that it reads; empty if CDI is off.
 	CDISpecDirs []string
+	// LiveRestoreEnabled is whether containers go on while the daemon restarts.
+	LiveRestoreEnabled bool
 	// DiscoveredDevices are the devices that it knows, from Docker 28.2 on.
 	DiscoveredDevices []Discovered
 }

@@ -152,7 +152,7 @@ func (s Selector) discover(ctx context.Context) (gpu.Node, error) {
 	return node, nil
 }
 
-// recorded is the content of RecordPath: a Node, with what is of no use to others beside it.
+// recorded is the content of RecordPath: a Node, and what only the next look needs.
 type recorded struct {
 	gpu.Node
 	// Inactive are the GPUs that are unhealthy by the word of the driver's own files.
@@ -164,14 +164,13 @@ func readRecord(root *hostfs.Root) (r recorded, err error) {
 	if err != nil {
 		return r, err
 	}
-	n, err := gpu.DecodeNode(text)
-	if err == nil {
-		err = json.Unmarshal(text, &r)
+	beside := struct{ Inactive *[]gpu.BDF }{&r.Inactive} // not r: the Node would be decoded twice, at each start of a container
+	if r.Node, err = gpu.DecodeNode(text); err == nil {
+		err = json.Unmarshal(text, &beside)
 	}
 	if err != nil {
-		return r, fmt.Errorf("%s: %w", root.Join(RecordPath), err)
+		return recorded{}, fmt.Errorf("%s: %w", root.Join(RecordPath), err)
 	}
-	r.Node = n
 	return r, nil
 }
 

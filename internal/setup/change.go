@@ -91,7 +91,7 @@ func (h Host) carryOut(ctx context.Context, e Engine, o Order, plan func() ([]ba
 		done.Changes = append(done.Changes, changed(c))
 	}
 	done.Activate = e.Activate(changes)
-	done.Stops = h.stops(ctx, done.Activate)
+	done.Stops = h.stoppedContainers(ctx, e, done.Activate)
 	if o.DryRun || !o.Restart || done.Activate == "" {
 		return nil
 	}

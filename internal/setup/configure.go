@@ -18,9 +18,6 @@ import (
 // Auto is the engine that means every one on this host.
 const Auto = "auto"
 
-// ErrNone reports a host without an engine.
-var ErrNone = errors.New("no container engine was found on this host; name it: metax-ctk runtime configure --engine docker")
-
 // Order is what to do with which engines. Without Remove and Verify it is setting up.
 type Order struct {
 	// Engine is one of Names, or Auto; Options are about that one.
@@ -200,7 +197,7 @@ func (h Host) engines(ctx context.Context, o Order) ([]Engine, error) {
 	}
 	found, err := h.Found(ctx)
 	if err == nil && len(found) == 0 {
-		err = ErrNone
+		err = errors.New("no container engine was found on this host: install one, or name it: metax-ctk runtime configure --engine docker")
 	}
 	return found, err
 }

@@ -22,11 +22,11 @@ case "$1 $(cat "$3" 2>/dev/null)" in
 esac
 `
 	for name, tc := range map[string]struct{ script, file, want string }{
-		"a key that it refuses":           {script, "{\n  \"debgu\": true\n}\n", "don't match any configuration option: debgu"},
-		"keys that it knows":              {script, `{"debug": true}`, ""},
-		"one that cannot say":             {script, `{"labels": ["old=1"]}`, ""},
-		"what only its unit would mend":   {"#!/bin/sh\n" + unit, `{"debug": true}`, ""},
-		"that, and a key that it refuses": {script + unit, `{"debgu": true}`, "configuration option: debgu"},
+		"a key that it refuses":            {script, "{\n  \"debgu\": true\n}\n", "don't match any configuration option: debgu"},
+		"keys that it knows":               {script, `{"debug": true}`, ""},
+		"one that cannot say":              {script, `{"labels": ["old=1"]}`, ""},
+		"what an option of its unit fixes": {"#!/bin/sh\n" + unit, `{"debug": true}`, ""},
+		"that, and a key that it refuses":  {script + unit, `{"debgu": true}`, "configuration option: debgu"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHost(t, map[string]string{"/etc/docker/daemon.json": tc.file, "/usr/bin/dockerd": tc.script})

@@ -2,7 +2,6 @@ package setup
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -30,7 +29,7 @@ func (h Host) Finish(ctx context.Context, o Order, all []Outcome, agrees func(Ou
 		if one.Aside != "" || one.Error != "" {
 			continue
 		}
-		if err := h.finish(ctx, o, one, agrees); err != nil {
+		if err := h.finishEngine(ctx, o, one, agrees); err != nil {
 			one.Error = err.Error()
 			failed = append(failed, fmt.Errorf("%s: %w", one.Engine, err))
 		}
@@ -38,7 +37,7 @@ func (h Host) Finish(ctx context.Context, o Order, all []Outcome, agrees func(Ou
 	return errors.Join(failed...)
 }
 
-func (h Host) finish(ctx context.Context, o Order, one *Outcome, agrees func(Outcome) bool) error {
+func (h Host) finishEngine(ctx context.Context, o Order, one *Outcome, agrees func(Outcome) bool) error {
 	e, err := h.Named(ctx, one.Engine, o.Options)
 	if err != nil {
 		return err
@@ -50,9 +49,9 @@ func (h Host) finish(ctx context.Context, o Order, one *Outcome, agrees func(Out
 		if one.Activate = e.Activate(nil); one.Activate == "" {
 			return nil
 		}
-		one.Stops = h.stops(ctx, one.Activate)
+		one.Stops = h.stoppedContainers(ctx, e, one.Activate)
 	}
-	if restarts(one.Activate) && !agrees(*one) {
+	if isRestart(one.Activate) && !agrees(*one) {
 		return nil
 	}
 	if err := h.activate(ctx, one.Activate); err != nil {
@@ -62,24 +61,19 @@ func (h Host) finish(ctx context.Context, o Order, one *Outcome, agrees func(Out
 	return h.verify(ctx, e, o, one)
 }
 
-// restarts reports whether a command of Activate ends the engine.
-func restarts(line string) bool { return strings.Contains(line, " restart ") }
+// isRestart reports whether a command of Activate ends the engine.
+func isRestart(line string) bool { return strings.Contains(line, " restart ") }
 
-// stops are the names, sorted, of the containers that end when a command makes an engine read its
-// configuration: those of Docker without live-restore. The containers of the other engines go on.
-// It is nil if the engine cannot be asked, as one that does not run.
-func (h Host) stops(ctx context.Context, line string) []string {
-	if !restarts(line) || !strings.HasSuffix(line, " docker") {
+// stoppedContainers are the names, sorted, of the containers that end when a command makes an engine
+// read its configuration: those of Docker without live-restore. The containers of the other engines
+// go on. It is nil if the engine cannot be asked, as one that does not run.
+func (h Host) stoppedContainers(ctx context.Context, e Engine, line string) (names []string) {
+	if e.Name != "docker" || !isRestart(line) {
 		return nil
 	}
-	var names []string
 	_ = h.askDocker(ctx, func(ctx context.Context, d dockerd.Daemon) error {
-		_, text, err := d.Get(ctx, "/info")
-		if err != nil {
-			return err
-		}
-		var info struct{ LiveRestoreEnabled bool }
-		if err := json.Unmarshal(text, &info); err != nil || info.LiveRestoreEnabled {
+		info, _, err := d.Info(ctx)
+		if err != nil || info.LiveRestoreEnabled {
 			return err
 		}
 		containers, err := d.Containers(ctx)

@@ -271,7 +271,7 @@ func TestPodRights(t *testing.T) {
 	}
 }
 
-// TestSlicePodPolicy: whoever creates a pod with slices leaves the node and the scheduler to the configured ones.
+// TestSlicePodPolicy: a pod with slices names no node, and no scheduler other than those of the values.
 func TestSlicePodPolicy(t *testing.T) {
 	const (
 		node = "a pod that requests metax-tech.com/sgpu may not name its node; a scheduler has to choose its slices"

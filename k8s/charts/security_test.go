@@ -62,7 +62,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestNetworkPolicy: of each pod, only named ports can be reached, and whoever may is a value.
+// TestNetworkPolicy: only named ports of each pod can be reached, and only by those whom a value allows.
 func TestNetworkPolicy(t *testing.T) {
 	const from = "[{podSelector: {matchLabels: {app: prometheus}}}]"
 	for _, chart := range []string{extensions, operator} {

@@ -21,8 +21,8 @@ const own = "github.com/metax-ctk/container-toolkit"
 type linked struct{ name, version, dir string }
 
 // Text returns the licences and notices of all modules that are linked into programs, each text once, with the modules
-// that it is of. It reads them from the module cache and GOROOT of the go command in PATH, and fails if a module has
-// none. The same programs give the same bytes.
+// that it is of. It reads them from the module cache and GOROOT of the go command in PATH, and fails if one is missing.
+// The same programs give the same bytes.
 func Text(programs ...string) ([]byte, error) {
 	modules, err := modulesOf(programs)
 	if err != nil {
@@ -35,7 +35,7 @@ func Text(programs ...string) ([]byte, error) {
 			switch {
 			case err != nil:
 				return err
-			case entry.IsDir() && path != m.dir && unlinked(entry.Name(), m):
+			case entry.IsDir() && path != m.dir && isUnlinkedDir(entry.Name(), m):
 				return filepath.SkipDir
 			case !entry.Type().IsRegular() || !isLicence(entry.Name()):
 				return nil
@@ -72,13 +72,13 @@ func Text(programs ...string) ([]byte, error) {
 	return []byte(out.String()), nil
 }
 
-var name = regexp.MustCompile(`(?i)^(un)?(licen[cs]e|copying|notice|patents|copyright)([._-].*)?$`)
+var licenceFile = regexp.MustCompile(`(?i)^(un)?(licen[cs]e|copying|notice|patents|copyright)([._-].*)?$`)
 
-func isLicence(file string) bool { return name.MatchString(file) && filepath.Ext(file) != ".go" }
+func isLicence(file string) bool { return licenceFile.MatchString(file) && filepath.Ext(file) != ".go" }
 
-// unlinked reports whether nothing of a directory is linked. The standard library has the sources of the go command
+// isUnlinkedDir reports whether nothing of a directory is linked. The standard library has the sources of the go command
 // beside it.
-func unlinked(dir string, m linked) bool {
+func isUnlinkedDir(dir string, m linked) bool {
 	return dir == "testdata" || strings.HasPrefix(dir, "_") || strings.HasPrefix(dir, ".") || m.name == standard
 }
 
@@ -105,15 +105,15 @@ func modulesOf(programs []string) ([]linked, error) {
 			if m.Replace != nil {
 				m = m.Replace
 			}
-			all = append(all, linked{m.Path, m.Version, filepath.Join(cache, escape(m.Path)+"@"+escape(m.Version))})
+			all = append(all, linked{m.Path, m.Version, filepath.Join(cache, cacheName(m.Path)+"@"+cacheName(m.Version))})
 		}
 	}
 	slices.SortFunc(all, func(a, b linked) int { return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.version, b.version)) })
 	return slices.Compact(all), nil
 }
 
-// escape writes a path or version as the module cache does: capitals as small letters behind an exclamation mark.
-func escape(text string) string {
+// cacheName writes a path or version as the module cache does: capitals as small letters behind an exclamation mark.
+func cacheName(text string) string {
 	var out strings.Builder
 	for _, r := range text {
 		if 'A' <= r && r <= 'Z' {

@@ -52,7 +52,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("%s: %s", file, d)
 		}
 	}
-	if got := escape("github.com/BurntSushi/toml"); got != "github.com/!burnt!sushi/toml" {
+	if got := cacheName("github.com/BurntSushi/toml"); got != "github.com/!burnt!sushi/toml" {
 		t.Error(got)
 	}
 }

@@ -94,7 +94,7 @@ func lines(text []byte) int {
 	}
 }
 
-// TestLines: comments and blank lines are none, each line of a raw string is one.
+// TestLines: comments and blank lines do not count, each line of a raw string does.
 func TestLines(t *testing.T) {
 	text := "// Package a.\npackage a\n\n/* two\nlines */\nvar x = `one\n\nthree` // here\nvar y, z = 1, 2\n"
 	if got := lines([]byte(text)); got != 5 {

@@ -125,7 +125,7 @@ func (r *reader) nodes() (nodes []node) {
 	var dir string
 	var names []string
 	var err error
-	if r.do(func() { dir, names, err = r.list() }) != nil {
+	if r.do(func() { dir, names, err = listNodes(r.readDir) }) != nil {
 		return nil
 	}
 	if err != nil {
@@ -171,23 +171,18 @@ func (r *reader) warnUnread(err error) {
 // nodesDir is the directory of the nodes in that of the class.
 const nodesDir = "/layout/nodes"
 
-// Dir returns the directory of the nodes; ok is false if there is none.
+// Dir returns the directory of the nodes; ok is false without one.
 func Dir(files Files) (dir string, ok bool) {
-	for _, class := range classDirs {
-		if _, err := files.ReadDir(class); err == nil {
-			_, err = files.ReadDir(class + nodesDir)
-			return class + nodesDir, err == nil
-		}
-	}
-	return "", false
+	dir, _, err := listNodes(files.ReadDir)
+	return dir, err == nil
 }
 
-// list returns the directory of the nodes and the names in it.
-func (r *reader) list() (dir string, names []string, err error) {
+// listNodes returns the directory of the nodes and the names in it.
+func listNodes(readDir func(string) ([]string, error)) (dir string, names []string, err error) {
 	for _, class := range classDirs {
-		if _, err = r.readDir(class); err == nil {
+		if _, err = readDir(class); err == nil {
 			dir = class + nodesDir
-			names, err = r.readDir(dir)
+			names, err = readDir(dir)
 			return dir, names, err
 		} else if !errors.Is(err, fs.ErrNotExist) {
 			break
@@ -196,7 +191,7 @@ func (r *reader) list() (dir string, names []string, err error) {
 	return "", nil, err
 }
 
-// node reads one node. It is no GPU if it is a processor or a slice, has no address, or its
+// node reads one node. It is not a GPU if it is a processor or a slice, has no address, or its
 // address could not be read, which is a problem then.
 func (r *reader) node(n *node) (isGPU bool, problems []error) {
 	text, err := r.readFile(n.dir + "/location")

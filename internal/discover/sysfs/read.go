@@ -49,6 +49,7 @@ type reader struct {
 	listed   []gpu.BDF
 	warnings []string
 	online   *string // the host's NUMA nodes, "0-1"; nil before the first question
+	layout   *string // the directory of the nodes of the driver's layout, empty without one; nil likewise
 }
 
 func (r *reader) warn(format string, a ...any) {

@@ -99,12 +99,18 @@ func (r *reader) readSGPU(dir string, index int) sgpu {
 // layoutUUID is the UUID of the node of the driver's layout that node_id of an sGPU names; empty
 // without one.
 func (r *reader) layoutUUID(node string) string {
+	if r.layout == nil {
+		dir, ok := layout.Dir(r.host)
+		if !ok {
+			dir = ""
+		}
+		r.layout = &dir
+	}
 	number, err := strconv.ParseUint(node, 10, 16)
-	dir, ok := layout.Dir(r.host)
-	if err != nil || !ok {
+	if err != nil || *r.layout == "" {
 		return ""
 	}
-	text, err := r.readText(fmt.Sprintf("%s/%d/%s", dir, number, layout.IDFile))
+	text, err := r.readText(fmt.Sprintf("%s/%d/%s", *r.layout, number, layout.IDFile))
 	if err != nil || text == "" {
 		return "" // as of a driver without a layout
 	}

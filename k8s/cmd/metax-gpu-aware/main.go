@@ -120,7 +120,7 @@ func serve(c *cli.Context, o options, client corev1client.CoreV1Interface, log *
 		metrics.SetConfigProblems(len(problems))
 		if len(problems) > 0 {
 			running.Go(func() { reporter.Weights(ctx, c.String("namespace"), c.String("config-map"), problems, time.Now()) })
-			return // those from before hold; after a start there are none, and the policy decides
+			return // the last good weights stay; after a start without good ones, the policy decides
 		}
 		e.Weigh(w)
 	}}

@@ -67,7 +67,7 @@ func ParseDeviceConfig(data map[string]string) DeviceConfig {
 		size += len(text)
 	}
 	if size > maxConfig {
-		c.doubt("%d bytes; at most %d are read", size, maxConfig)
+		c.addUnclear("%d bytes; at most %d are read", size, maxConfig)
 		return c
 	}
 	var byName, byLabels []scope
@@ -77,7 +77,7 @@ func ParseDeviceConfig(data map[string]string) DeviceConfig {
 		switch key {
 		case "version":
 			if text != "v1" {
-				c.doubt("version %.40q is not known; want v1", text)
+				c.addUnclear("version %.40q is not known; want v1", text)
 			}
 		case "cluster-config":
 			var fields map[string]any
@@ -91,7 +91,7 @@ func ParseDeviceConfig(data map[string]string) DeviceConfig {
 				s := scope{fields: fields, where: fmt.Sprintf("%s[%d]", key, i)}
 				switch problem := s.readNodes(); {
 				case problem != "":
-					c.doubt("%s: %s", s.where, problem)
+					c.addUnclear("%s: %s", s.where, problem)
 				case s.name != "":
 					byName = append(byName, s)
 				default:
@@ -104,10 +104,10 @@ func ParseDeviceConfig(data map[string]string) DeviceConfig {
 				c.complain("kind-config has no effect here")
 			}
 		default:
-			c.doubt("key %.40q is not known", key)
+			c.addUnclear("key %.40q is not known", key)
 		}
 		if err != nil {
-			c.doubt("%s cannot be read: %.200q", key, err.Error())
+			c.addUnclear("%s cannot be read: %.200q", key, err.Error())
 		}
 	}
 	c.scopes = slices.Concat(byName, byLabels, c.scopes)
@@ -120,7 +120,7 @@ func (c *DeviceConfig) complain(format string, a ...any) {
 	}
 }
 
-func (c *DeviceConfig) doubt(format string, a ...any) {
+func (c *DeviceConfig) addUnclear(format string, a ...any) {
 	c.complain(format, a...)
 	c.unclear = true
 }
@@ -182,7 +182,7 @@ func (c DeviceConfig) For(node string, labels map[string]string) (settings ModeS
 		}
 		if _, ok := s.fields["mode"]; ok {
 			named = named || s.name != "" && !read["mode"]
-		} else if !read["mode"] && s.unknown() {
+		} else if !read["mode"] && s.hasUnknownField() {
 			settings.Mode, read["mode"] = "", true // it may be the mode, misspelt
 		}
 		for _, key := range slices.Sorted(maps.Keys(s.fields)) {
@@ -211,7 +211,7 @@ func (c DeviceConfig) Names() (names []string) {
 	return slices.Compact(names)
 }
 
-// Problems are all that is wrong, whichever nodes it concerns, one line each.
+// Problems are all that is wrong, for any node, one line each.
 func (c DeviceConfig) Problems() []string {
 	problems := slices.Clone(c.problems)
 	for _, s := range c.scopes {
@@ -227,8 +227,8 @@ func (c DeviceConfig) Problems() []string {
 // knownFields are those of a scope.
 var knownFields = []string{"nodeName", "nodeSelector", "mode", "shareNums", "sgpuHybrid", "deviceAllocationStrategy"}
 
-// unknown reports whether the scope has a field that is not known.
-func (s scope) unknown() bool {
+// hasUnknownField reports whether the scope has a field that is not known.
+func (s scope) hasUnknownField() bool {
 	for key := range s.fields {
 		if !slices.Contains(knownFields, key) {
 			return true

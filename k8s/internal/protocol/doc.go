@@ -3,6 +3,6 @@
 // their values. The vendor's names and forms are as published; ours are in domains of our own.
 //
 // Everything that strangers write is parsed here, in package foreign below, and nowhere else: pods are
-// written by users, and a node's annotations by whoever may patch nodes. A parser bounds the size of
+// written by users, and the annotations of a node by everyone who may patch nodes. A parser bounds the size of
 // what it reads, and its result needs no further check. The package is pure.
 package protocol

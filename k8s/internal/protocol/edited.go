@@ -29,7 +29,7 @@ func Edit(values, edits map[string]string) (data map[string]string, over []strin
 	return data, over
 }
 
-// Overrides says that keys of a ConfigMap hold instead of the chart's values; nothing if there are none.
+// Overrides says which keys of a ConfigMap hold instead of the chart's values; empty without such keys.
 func Overrides(name string, over []string) string {
 	if len(over) == 0 {
 		return ""
@@ -61,22 +61,22 @@ func (n *notes) note(format string, a ...any) {
 	}
 }
 
-// doubt adds what is not understood.
-func (n *notes) doubt(format string, a ...any) {
+// addUnclear adds what is not understood.
+func (n *notes) addUnclear(format string, a ...any) {
 	n.note(format, a...)
-	n.suspect(fmt.Sprintf(format, a...))
+	n.markUnclear(fmt.Sprintf(format, a...))
 }
 
-// suspect marks that something is not understood, which is told elsewhere.
-func (n *notes) suspect(what string) {
+// markUnclear marks that something is not understood, which is told elsewhere.
+func (n *notes) markUnclear(what string) {
 	if n.unclear == "" {
 		n.unclear = what
 	}
 }
 
-// unnamed is why a node that no entry names keeps what it has; nothing if what it has goes. named reports whether every
+// whyUnnamedKeeps is why a node that no entry names keeps what it has; nothing if what it has goes. named reports whether every
 // name of the ConfigMap is known to be that of a node.
-func (n *notes) unnamed(named bool) string {
+func (n *notes) whyUnnamedKeeps(named bool) string {
 	switch {
 	case n.unclear != "":
 		return "no entry names this node, but " + n.unclear

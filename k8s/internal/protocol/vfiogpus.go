@@ -56,7 +56,7 @@ func (v *VFIOGPUs) read(key, text string) error {
 	if file, ok := content.(map[string]any); ok {
 		for _, field := range slices.Sorted(maps.Keys(file)) {
 			if field != "vfio" {
-				v.notes.doubt("%.80q: field %.40q is not known; want vfio", key, field)
+				v.notes.addUnclear("%.80q: field %.40q is not known; want vfio", key, field)
 			}
 		}
 		content = file["vfio"]
@@ -90,7 +90,7 @@ func (v *VFIOGPUs) readEntry(entry any) error {
 	}
 	for _, field := range slices.Sorted(maps.Keys(fields)) {
 		if field != "nodeName" && field != "gpus" {
-			v.notes.doubt("vfio of %.80q: field %.40q is not known", node, field)
+			v.notes.addUnclear("vfio of %.80q: field %.40q is not known", node, field)
 		}
 	}
 	for _, g := range gpus {
@@ -110,7 +110,7 @@ func (v *VFIOGPUs) readEntry(entry any) error {
 	}
 	if wish.Problem != "" {
 		wish.GPUs = nil
-		v.notes.suspect(wish.Problem)
+		v.notes.markUnclear(wish.Problem)
 	}
 	v.nodes[node] = wish
 	return nil
@@ -124,7 +124,7 @@ func (v VFIOGPUs) For(node string, named bool) VFIOWish {
 	if wish, ok := v.nodes[node]; ok {
 		return wish
 	}
-	return VFIOWish{Problem: v.notes.unnamed(named)}
+	return VFIOWish{Problem: v.notes.whyUnnamedKeeps(named)}
 }
 
 // Names are the nodes that entries name, sorted.

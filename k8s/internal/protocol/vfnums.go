@@ -45,7 +45,7 @@ func ParseVFNums(data map[string]string) VFNums {
 		switch key {
 		case "version":
 			if text != "v1" && text != "v2" {
-				v.notes.doubt("version %.40q is not known; want v1 or v2", text)
+				v.notes.addUnclear("version %.40q is not known; want v1 or v2", text)
 			}
 		case "node-vfnums":
 			err = v.readNodes(text)
@@ -57,7 +57,7 @@ func ParseVFNums(data map[string]string) VFNums {
 				v.notes.note("%s is not applied: this version does not set parameters of the kernel module", key)
 			}
 		default:
-			v.notes.doubt("key %.40q is not known", key)
+			v.notes.addUnclear("key %.40q is not known", key)
 		}
 		if err != nil && v.broken == "" {
 			v.broken = fmt.Sprintf("%s cannot be read: %.200q", key, err.Error())
@@ -88,7 +88,7 @@ func (v *VFNums) readNodes(text string) error {
 	}
 	for _, key := range slices.Sorted(maps.Keys(file)) {
 		if key != "nodes" {
-			v.notes.doubt("node-vfnums: field %.40q is not known; want nodes", key)
+			v.notes.addUnclear("node-vfnums: field %.40q is not known; want nodes", key)
 		}
 	}
 	nodes, ok := file["nodes"].(map[string]any)
@@ -100,7 +100,7 @@ func (v *VFNums) readNodes(text string) error {
 		fields, ok := nodes[name].(map[string]any)
 		if !ok && nodes[name] != nil {
 			v.nodes[name] = VFWish{Named: true, Problem: where + " has no vfnum; want {vfnum: NUMBER}"}
-			v.notes.suspect(v.nodes[name].Problem)
+			v.notes.markUnclear(v.nodes[name].Problem)
 			continue
 		}
 		v.add(name, where, "vfnum", fields, "vfnum")
@@ -118,7 +118,7 @@ func (v *VFNums) readList(text string) error {
 		where := fmt.Sprintf("nodes-config[%d]", i)
 		name, ok := fields["nodeName"].(string)
 		if !ok || name == "" {
-			v.notes.doubt("%s: nodeName %.40q is not a name", where, fmt.Sprint(fields["nodeName"]))
+			v.notes.addUnclear("%s: nodeName %.40q is not a name", where, fmt.Sprint(fields["nodeName"]))
 			continue
 		}
 		v.add(name, where, "vfNum", fields, "nodeName", "vfNum")
@@ -130,7 +130,7 @@ func (v *VFNums) readList(text string) error {
 func (v *VFNums) add(name, where, field string, fields map[string]any, known ...string) {
 	for _, key := range slices.Sorted(maps.Keys(fields)) {
 		if !slices.Contains(known, key) {
-			v.notes.doubt("%s: field %.40q is not applied", where, key)
+			v.notes.addUnclear("%s: field %.40q is not applied", where, key)
 		}
 	}
 	wish := VFWish{Named: true}
@@ -148,7 +148,7 @@ func (v *VFNums) add(name, where, field string, fields map[string]any, known ...
 		wish = VFWish{Named: true, Problem: fmt.Sprintf("%s says another number than an entry before it", where)}
 	}
 	if wish.Problem != "" {
-		v.notes.suspect(wish.Problem)
+		v.notes.markUnclear(wish.Problem)
 	}
 	v.nodes[name] = wish
 }
@@ -162,7 +162,7 @@ func (v VFNums) For(node string, named bool) VFWish {
 	if wish, ok := v.nodes[node]; ok {
 		return wish
 	}
-	return VFWish{Problem: v.notes.unnamed(named)}
+	return VFWish{Problem: v.notes.whyUnnamedKeeps(named)}
 }
 
 // Names are the nodes that entries name, sorted.

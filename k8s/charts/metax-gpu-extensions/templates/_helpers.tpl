@@ -82,7 +82,7 @@ The tokens of gpu-device and gpu-label: the policies of this release tie them to
 Kubernetes {{ .Capabilities.KubeVersion.Version }} has no ValidatingAdmissionPolicy (1.30).
 {{- else -}}
 admissionPolicy.deploy is false.
-{{- end }} So whoever may create pods can keep slices from others, by pods with nodeName or an unknown schedulerName; and a token of gpu-device or gpu-label that is stolen from one node can patch labels, annotations, taints and status of every Node{{ if $tells }}, and labels, annotations and status of every pod{{ end }}; it cannot change what a pod runs.
+{{- end }} So a user who may create pods can keep slices from others, by pods with nodeName or an unknown schedulerName; and a token of gpu-device or gpu-label that is stolen from one node can patch labels, annotations, taints and status of every Node{{ if $tells }}, and labels, annotations and status of every pod{{ end }}; it cannot change what a pod runs.
 {{- end -}}
 {{- end }}
 

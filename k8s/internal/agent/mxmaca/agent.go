@@ -135,7 +135,7 @@ func (a Agent) clean(ctx context.Context, s store, wished map[string]bool) error
 	if err != nil || a.Policy.Order == Never || len(all) <= a.Policy.Threshold {
 		return err
 	}
-	used, err := uses(a.Proc, a.Opt)
+	used, err := versionsInUse(a.Proc, a.Opt)
 	if err != nil {
 		return err
 	}
@@ -161,7 +161,7 @@ func (a Agent) empty(s store) error {
 		return err
 	}
 	if len(discarded) > 0 {
-		used, err := uses(a.Proc, a.Opt)
+		used, err := versionsInUse(a.Proc, a.Opt)
 		if err != nil {
 			return err
 		}

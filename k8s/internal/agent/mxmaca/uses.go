@@ -12,10 +12,10 @@ import (
 	"syscall"
 )
 
-// uses returns the versions that some process has mounted from opt, by the mounts of all processes in proc: every
+// versionsInUse returns the versions that some process has mounted from opt, by the mounts of all processes in proc: every
 // container that was given a version has its directory as a mount, also while it is paused. Where it is mounted, and
-// what is mounted from elsewhere, whoever starts a container chooses.
-func uses(proc, opt string) (map[string]bool, error) {
+// what is mounted from elsewhere, does not count, because anyone who starts a container chooses that.
+func versionsInUse(proc, opt string) (map[string]bool, error) {
 	entries, err := os.ReadDir(proc)
 	if err != nil {
 		return nil, fmt.Errorf("find the versions in use: %w", err)
@@ -33,7 +33,7 @@ func uses(proc, opt string) (map[string]bool, error) {
 		if _, err := strconv.Atoi(entry.Name()); err != nil {
 			continue
 		}
-		err := mounts(filepath.Join(proc, entry.Name()), func(m mount) {
+		err := eachMount(filepath.Join(proc, entry.Name()), func(m mount) {
 			below, ok := strings.CutPrefix(m.dir, at.dir+"/")
 			if !ok || m.device != at.device {
 				return
@@ -59,8 +59,8 @@ type mount struct {
 	point  string // where
 }
 
-// mounts calls do for each mount of a process, whose directory in /proc it is given.
-func mounts(process string, do func(mount)) error {
+// eachMount calls do for each mount of a process, whose directory in /proc it is given.
+func eachMount(process string, do func(mount)) error {
 	file, err := os.Open(filepath.Join(process, "mountinfo"))
 	if err != nil {
 		return err
@@ -78,7 +78,7 @@ func mounts(process string, do func(mount)) error {
 
 // placeOf returns in which file system a directory of this process is, and where there.
 func placeOf(proc, dir string) (at mount, err error) {
-	err = mounts(filepath.Join(proc, "self"), func(m mount) {
+	err = eachMount(filepath.Join(proc, "self"), func(m mount) {
 		below, ok := strings.CutPrefix(dir, strings.TrimSuffix(m.point, "/"))
 		if ok && (below == "" || below[0] == '/') && len(m.point) >= len(at.point) { // the last of several at a place is on top
 			at = mount{m.device, strings.TrimSuffix(strings.TrimSuffix(m.dir, "/")+below, "/"), m.point}

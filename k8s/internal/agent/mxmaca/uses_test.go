@@ -28,7 +28,7 @@ func TestUses(t *testing.T) {
 		write(t, proc, "self/mountinfo "+self)
 		write(t, proc, "1/mountinfo "+self)
 		write(t, proc, "17/mountinfo "+line+"\n")
-		used, err := uses(proc, "/host/opt")
+		used, err := versionsInUse(proc, "/host/opt")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,7 +38,7 @@ func TestUses(t *testing.T) {
 	}
 	proc := t.TempDir()
 	write(t, proc, "1/mountinfo "+self)
-	if _, err := uses(proc, "/host/opt"); err == nil {
+	if _, err := versionsInUse(proc, "/host/opt"); err == nil {
 		t.Error("without its own mounts, an agent says that nothing is in use")
 	}
 }

@@ -24,8 +24,8 @@ type VFIO struct {
 	UUIDs func(context.Context) map[gpu.BDF]gpu.UUID
 }
 
-// Step makes the wished GPUs, and of the others none that it bound itself, be bound to vfio-pci. ok is false if there is
-// nothing to report: no GPU is wished, and none is bound by this agent.
+// Step binds the wished GPUs to vfio-pci, and gives the others that it bound itself back. ok is false if there is
+// nothing to report: no GPU is wished, and this agent has bound no GPU.
 //
 // GPUs are changed one by one: one that cannot be changed does not keep the others from it.
 func (v VFIO) Step(ctx context.Context, wish protocol.VFIOWish) (r report.Report, ok bool) {

@@ -115,7 +115,7 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 		Owns(&appsv1.DaemonSet{}).
 		Owns(&corev1.Pod{}).
 		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(always), builder.WithPredicates(predicate.Or(predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{},
-			predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return pending(e.ObjectOld) != pending(e.ObjectNew) }})))
+			predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return pendingMode(e.ObjectOld) != pendingMode(e.ObjectNew) }})))
 	all.Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(always), builder.WithPredicates(predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return isStuck(e.Object, o.Namespace) },
 		DeleteFunc: func(e event.DeleteEvent) bool { return isStuck(e.Object, o.Namespace) },
@@ -190,8 +190,8 @@ func configCache(m manager.Manager, config *rest.Config, namespace, name string)
 	return one, nil
 }
 
-// pending is which change of the mode waits on a Node; nothing if none does.
-func pending(o client.Object) string {
+// pendingMode says which change of the mode waits on a Node; empty if no change waits.
+func pendingMode(o client.Object) string {
 	if n, ok := o.(*corev1.Node); ok {
 		for _, c := range n.Status.Conditions {
 			if c.Type == protocol.ModePendingCondition {
@@ -205,7 +205,7 @@ func pending(o client.Object) string {
 // isStuck reports whether a pod of a namespace has containers that cannot start.
 func isStuck(o client.Object, namespace string) bool {
 	p, ok := o.(*corev1.Pod)
-	return ok && p.Namespace == namespace && len(waiting(p)) > 0
+	return ok && p.Namespace == namespace && len(waitingContainers(p)) > 0
 }
 
 // cached is what is followed: of pods, those of the components and those that look at GPUs, and all if their drivers are

@@ -39,7 +39,7 @@ func slim(object any) (any, error) {
 			p.OwnerReferences = []metav1.OwnerReference{{Kind: owner.Kind, Name: owner.Name, Controller: owner.Controller}}
 		}
 		p.Spec.NodeName, p.Status.Phase = o.Spec.NodeName, o.Status.Phase
-		p.Status.ContainerStatuses = waiting(o)
+		p.Status.ContainerStatuses = waitingContainers(o)
 		if usesGPU(o) {
 			p.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{protocol.Resource: {}}}}}
 		}
@@ -50,8 +50,8 @@ func slim(object any) (any, error) {
 	return object, nil
 }
 
-// waiting are the containers of a pod that cannot start, as without their image.
-func waiting(p *corev1.Pod) (list []corev1.ContainerStatus) {
+// waitingContainers are the containers of a pod that cannot start, as without their image.
+func waitingContainers(p *corev1.Pod) (list []corev1.ContainerStatus) {
 	for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
 		if w := c.State.Waiting; w != nil && w.Message != "" {
 			list = append(list, corev1.ContainerStatus{Image: c.Image, State: corev1.ContainerState{Waiting: w}})

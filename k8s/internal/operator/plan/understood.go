@@ -40,7 +40,7 @@ func understoodState(in Input) outcome {
 			c := protocol.ParseDeviceConfig(data)
 			wrong, names = c.Problems(), c.Names()
 		}
-		if unknown := in.strangers(names); len(unknown) > 0 {
+		if unknown := in.unknownNodes(names); len(unknown) > 0 {
 			quoted := make([]string, len(unknown))
 			for i, n := range unknown {
 				quoted[i] = fmt.Sprintf("%.80q", n)

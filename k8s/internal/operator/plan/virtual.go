@@ -64,7 +64,7 @@ func byConfig(in Input, out outcome, component string, data map[string]string, n
 	}
 	template := &out.set.Spec.Template
 	annotate(&template.ObjectMeta, configAnnotation, protocol.Sum(data))
-	if len(in.strangers(names)) == 0 {
+	if len(in.unknownNodes(names)) == 0 {
 		c := &template.Spec.Containers[0]
 		c.Args = append(c.Args, "--named="+protocol.Sum(data))
 	}
@@ -80,8 +80,8 @@ func (in Input) config(name string) map[string]string {
 	return data
 }
 
-// strangers are the names that no node has.
-func (in Input) strangers(names []string) []string {
+// unknownNodes are the names that no node has.
+func (in Input) unknownNodes(names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		_, known := slices.BinarySearch(in.Nodes.All, name)
 		return known

@@ -68,7 +68,7 @@ func ParseExtenderArgs(text []byte, resource corev1.ResourceName, annotations ..
 	if !json.Valid(text) {
 		return ExtenderArgs{}, fmt.Errorf("%w: it is not JSON", ErrExtender)
 	}
-	err = members(text, func(name string, value []byte) error {
+	err = eachMember(text, func(name string, value []byte) error {
 		switch {
 		case value[0] == 'n':
 		case name == "Pod":
@@ -101,7 +101,7 @@ func within(where string, err error) error {
 }
 
 func readNames(text []byte, names *[]string) error {
-	return elements(text, func(value []byte) error {
+	return eachElement(text, func(value []byte) error {
 		name, err := readName(value)
 		if err == nil && len(*names) == maxNodes {
 			err = fmt.Errorf("more than %d nodes", maxNodes)
@@ -119,21 +119,21 @@ func readName(text []byte) (string, error) {
 }
 
 func (n *ExtenderNodes) read(text []byte) error {
-	return members(text, func(name string, value []byte) error {
+	return eachMember(text, func(name string, value []byte) error {
 		if name != "items" {
 			return nil
 		}
 		n.Items = []ExtenderNode{}
-		return elements(value, func(value []byte) error {
+		return eachElement(value, func(value []byte) error {
 			if len(n.Items) == maxNodes {
 				return fmt.Errorf("more than %d nodes", maxNodes)
 			}
 			node := ExtenderNode{object: value}
-			err := members(value, func(name string, value []byte) error {
+			err := eachMember(value, func(name string, value []byte) error {
 				if name != "metadata" {
 					return nil
 				}
-				return members(value, func(name string, value []byte) (err error) {
+				return eachMember(value, func(name string, value []byte) (err error) {
 					if name == "name" {
 						node.Name, err = readName(value)
 					}

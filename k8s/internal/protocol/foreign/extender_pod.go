@@ -16,12 +16,12 @@ type podReader struct {
 }
 
 func (r podReader) read(text []byte) error {
-	return members(text, func(name string, value []byte) error {
+	return eachMember(text, func(name string, value []byte) error {
 		switch name {
 		case "metadata":
 			return within(name, r.readMeta(value))
 		case "spec":
-			return within(name, members(value, func(name string, value []byte) error {
+			return within(name, eachMember(value, func(name string, value []byte) error {
 				switch name {
 				case "containers":
 					return within(name, r.readContainers(value, &r.pod.Spec.Containers))
@@ -36,7 +36,7 @@ func (r podReader) read(text []byte) error {
 }
 
 func (r podReader) readMeta(text []byte) error {
-	return members(text, func(name string, value []byte) (err error) {
+	return eachMember(text, func(name string, value []byte) (err error) {
 		switch name {
 		case "name":
 			r.pod.Name, err = readName(value)
@@ -44,7 +44,7 @@ func (r podReader) readMeta(text []byte) error {
 			r.pod.Namespace, err = readName(value)
 		case "annotations":
 			r.pod.Annotations = map[string]string{}
-			err = members(value, func(name string, value []byte) (err error) {
+			err = eachMember(value, func(name string, value []byte) (err error) {
 				if slices.Contains(r.annotations, name) {
 					r.pod.Annotations[name], err = decodeString(value)
 				}
@@ -57,12 +57,12 @@ func (r podReader) readMeta(text []byte) error {
 
 func (r podReader) readContainers(text []byte, to *[]corev1.Container) error {
 	*to = nil
-	return elements(text, func(value []byte) error {
+	return eachElement(text, func(value []byte) error {
 		if len(*to) == maxContainers {
 			return fmt.Errorf("more than %d", maxContainers)
 		}
 		var c corev1.Container
-		err := members(value, func(name string, value []byte) error {
+		err := eachMember(value, func(name string, value []byte) error {
 			switch name {
 			case "restartPolicy":
 				word, err := readName(value)
@@ -72,7 +72,7 @@ func (r podReader) readContainers(text []byte, to *[]corev1.Container) error {
 				return err
 			case "resources":
 				c.Resources = corev1.ResourceRequirements{}
-				return members(value, func(name string, value []byte) error {
+				return eachMember(value, func(name string, value []byte) error {
 					switch name {
 					case "requests":
 						return r.readQuantity(value, &c.Resources.Requests)
@@ -92,7 +92,7 @@ func (r podReader) readContainers(text []byte, to *[]corev1.Container) error {
 // readQuantity reads how much of the resource is in a list. A quantity may also be a number.
 func (r podReader) readQuantity(text []byte, to *corev1.ResourceList) error {
 	*to = nil
-	return members(text, func(name string, value []byte) error {
+	return eachMember(text, func(name string, value []byte) error {
 		if name != string(r.resource) || value[0] == 'n' {
 			return nil
 		}

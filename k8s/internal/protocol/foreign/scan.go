@@ -7,12 +7,12 @@ import (
 	"unicode/utf8"
 )
 
-// members calls do with the name and the value of each member of a JSON object, and with none for null. The values are
+// eachMember calls do with the name and the value of each member of a JSON object, and with none for null. The values are
 // parts of the text, which must be valid JSON; what nobody decodes costs no memory.
-func members(text []byte, do func(name string, value []byte) error) error {
-	return inside(text, '{', func(rest []byte) ([]byte, error) {
-		name, rest := next(rest)
-		value, rest := next(space(rest)[1:]) // the colon
+func eachMember(text []byte, do func(name string, value []byte) error) error {
+	return eachItem(text, '{', func(rest []byte) ([]byte, error) {
+		name, rest := cutValue(rest)
+		value, rest := cutValue(skipSpace(rest)[1:]) // the colon
 		word, err := decodeString(name)
 		if err != nil {
 			return nil, err
@@ -21,46 +21,46 @@ func members(text []byte, do func(name string, value []byte) error) error {
 	})
 }
 
-// elements does the same with the values of a JSON array.
-func elements(text []byte, do func(value []byte) error) error {
-	return inside(text, '[', func(rest []byte) ([]byte, error) {
-		value, rest := next(rest)
+// eachElement does the same with the values of a JSON array.
+func eachElement(text []byte, do func(value []byte) error) error {
+	return eachItem(text, '[', func(rest []byte) ([]byte, error) {
+		value, rest := cutValue(rest)
 		return rest, do(value)
 	})
 }
 
-// inside calls one at the beginning of each item of an object or array; it returns what follows the item.
-func inside(text []byte, open byte, one func([]byte) ([]byte, error)) error {
-	text = space(text)
+// eachItem calls one at the beginning of each item of an object or array; it returns what follows the item.
+func eachItem(text []byte, open byte, one func([]byte) ([]byte, error)) error {
+	text = skipSpace(text)
 	switch {
 	case text[0] == 'n':
 		return nil
 	case text[0] != open:
 		return errors.New("want " + map[byte]string{'{': "an object", '[': "a list"}[open])
 	}
-	for rest := space(text[1:]); rest[0] != '}' && rest[0] != ']'; {
+	for rest := skipSpace(text[1:]); rest[0] != '}' && rest[0] != ']'; {
 		var err error
 		if rest, err = one(rest); err != nil {
 			return err
 		}
-		if rest = space(rest); rest[0] == ',' {
-			rest = space(rest[1:])
+		if rest = skipSpace(rest); rest[0] == ',' {
+			rest = skipSpace(rest[1:])
 		}
 	}
 	return nil
 }
 
-// space returns the text without the white space at its beginning.
-func space(text []byte) []byte {
+// skipSpace returns the text without the white skipSpace at its beginning.
+func skipSpace(text []byte) []byte {
 	for len(text) > 0 && (text[0] == ' ' || text[0] == '\t' || text[0] == '\n' || text[0] == '\r') {
 		text = text[1:]
 	}
 	return text
 }
 
-// next returns the first value of a text, and what follows it.
-func next(text []byte) (value, rest []byte) {
-	text = space(text)
+// cutValue returns the first value of a text, and what follows it.
+func cutValue(text []byte) (value, rest []byte) {
+	text = skipSpace(text)
 	depth := 0
 	for i := 0; i < len(text); i++ {
 		switch text[i] {
@@ -94,7 +94,7 @@ func next(text []byte) (value, rest []byte) {
 
 // decodeString decodes a JSON string; null is empty.
 func decodeString(text []byte) (s string, err error) {
-	if text = space(text); text[0] != '"' && text[0] != 'n' {
+	if text = skipSpace(text); text[0] != '"' && text[0] != 'n' {
 		return "", errors.New("want a string")
 	}
 	if text[0] == '"' && bytes.IndexByte(text, '\\') < 0 && utf8.Valid(text) {
