@@ -106,7 +106,7 @@ func (r *scan) recordedClient(all []usage.Client, s *process, dir int) (usage.Cl
 func (w *worker) inspect(s process, found *inspection, most int) {
 	t := descriptorScan{worker: w, left: most}
 	err := t.readFiles(s.name)
-	if t.left == most {
+	if t.left == most || t.gone {
 		err = t.readThreads(s.name, err)
 	}
 	found.more, found.refused = t.left <= 0, refused(err)
@@ -136,13 +136,14 @@ func (w *worker) describe(s process, gpus []gpu.BDF) usage.Process {
 type descriptorScan struct {
 	*worker
 	left int
+	gone bool // a listed descriptor was not there when it was read
 	gpus []gpu.BDF
 }
 
-// readThreads reads the descriptors of the threads of a process that shows none itself;
-// why is the error of that. Threads share their files, but once the first thread has
-// ended only the others show them. A kernel thread has no files, so its error does not
-// count.
+// readThreads reads the descriptors of the threads of a process that shows none itself,
+// or lost one while it was read; why is the error of that. Threads share their files, but
+// once the first thread has ended only the others show them. A kernel thread has no
+// files, so its error does not count.
 func (t *descriptorScan) readThreads(name string, why error) error {
 	s, ok := t.readStat(name)
 	switch {
@@ -182,6 +183,7 @@ func (t *descriptorScan) readFiles(at string) error {
 	}
 	defer closeFD(dir)
 	var denied error
+	first, last := t.left, ""
 	err = eachName(dir, t.names[:], func(name string) bool {
 		if t.left--; t.left%firstTurn == 0 {
 			t.progress.Add(1)
@@ -191,14 +193,22 @@ func (t *descriptorScan) readFiles(at string) error {
 			// Root without CAP_SYS_PTRACE sees the names alone.
 			if refused(err) {
 				denied = err
+			} else {
+				t.gone = true
 			}
 			return denied == nil
 		}
 		if gpus := t.gpusOf(dir, name, t.link[:n]); len(gpus) > 0 && !t.pathOnly(at, name) {
 			t.gpus = append(t.gpus, gpus...)
 		}
+		last = name
 		return t.left > 0 && t.ctx.Err() == nil
 	})
+	// A long directory is listed in parts, and ends early with its process.
+	if first-t.left >= firstTurn {
+		_, gone := unix.Readlinkat(dir, last, t.link[:])
+		t.gone = t.gone || gone != nil
+	}
 	if denied != nil {
 		return denied
 	}
@@ -231,7 +241,7 @@ func (t *descriptorScan) gpusOf(dir int, name string, link []byte) []gpu.BDF {
 		if !bytes.HasPrefix(link, []byte("/dev/")) || string(link) == "/dev/null" {
 			return nil
 		}
-		if st, ok := statDescriptor(dir, name); ok && st.Mode&unix.S_IFMT == unix.S_IFCHR {
+		if st, ok := t.stat(dir, name); ok && st.Mode&unix.S_IFMT == unix.S_IFCHR {
 			if bdf, ok := t.devices.Number(holders.Number{Major: st.Rdev_major, Minor: st.Rdev_minor}); ok {
 				return []gpu.BDF{bdf}
 			}
@@ -246,8 +256,15 @@ func (t *descriptorScan) gpusOf(dir int, name string, link []byte) []gpu.BDF {
 		return nil
 	}
 	// Path returns the GPUs below a directory, but an open directory does not use them.
-	if st, ok := statDescriptor(dir, name); !ok || st.Mode&unix.S_IFMT == unix.S_IFDIR {
+	if st, ok := t.stat(dir, name); !ok || st.Mode&unix.S_IFMT == unix.S_IFDIR {
 		return nil
 	}
 	return found
+}
+
+// stat is statDescriptor, and remembers if the descriptor was not there any more.
+func (t *descriptorScan) stat(dir int, name string) (unix.Statx_t, bool) {
+	st, ok := statDescriptor(dir, name)
+	t.gone = t.gone || !ok
+	return st, ok
 }
