@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/signal"
 	"strconv"
@@ -13,7 +14,9 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/health"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/node"
+	"github.com/metax-ctk/container-toolkit/internal/refresh"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 	"github.com/metax-ctk/container-toolkit/internal/wording"
@@ -37,6 +40,7 @@ func (t toolkit) healthCommand() *cli.Command {
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "ignore", Usage: "comma-separated `CODES` of problems that do not count"},
 			&cli.StringFlag{Name: "exclude", Usage: "comma-separated `GPUS` to leave out: indices, UUIDs or PCI addresses"},
+			&cli.BoolFlag{Name: "refresh", Usage: "have the record and the specs written anew if the health has changed, as metax-health.timer does"},
 			&cli.BoolFlag{Name: "watch", Usage: "print a line for each change until ended; JSON on one line each"},
 			intervalFlag(5*time.Second, "with --watch: wait `TIME` between looks"),
 			looks("bad", health.DefaultRules.Bad, "with a problem until a GPU is unhealthy"),
@@ -54,6 +58,9 @@ func (t toolkit) health(c *cli.Context) error {
 	if err := needWatch(c, "interval", "bad", "good", "failed"); err != nil {
 		return err
 	}
+	if c.Bool("refresh") && (c.Bool("watch") || !t.selected(c).IsHost()) {
+		return usagef("--refresh is for one look at a host: leave out --watch and --node")
+	}
 	ignored := words(c.String("ignore"))
 	for _, code := range ignored {
 		if !health.IsCode(code) {
@@ -69,6 +76,11 @@ func (t toolkit) health(c *cli.Context) error {
 	look, err := looker.Look(c.Context)
 	if err != nil {
 		return err
+	}
+	if c.Bool("refresh") {
+		if err := t.refreshOn(c, look); err != nil {
+			return err
+		}
 	}
 	rules := health.Rules{Bad: c.Int("bad"), Good: c.Int("good"), Failed: c.Int("failed"), Ignore: ignored}
 	for _, name := range words(c.String("exclude")) {
@@ -89,6 +101,18 @@ func (t toolkit) health(c *cli.Context) error {
 	}
 	if !state.AllHealthy() {
 		return errProblems
+	}
+	return nil
+}
+
+// refreshOn has the record and the specs written anew if a look differs from the one before.
+func (t toolkit) refreshOn(c *cli.Context, look health.Look) error {
+	host, err := hostfs.New(t.selected(c).Root)
+	if err != nil {
+		return err
+	}
+	if _, err := refresh.OnHealth(host, look); err != nil {
+		return fmt.Errorf("note the health of the GPUs, for which root is needed: %w", err)
 	}
 	return nil
 }
