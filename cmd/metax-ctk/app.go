@@ -140,7 +140,7 @@ func (t toolkit) app() *cli.App {
 		},
 	}
 	app.Before = t.openLog
-	app.Action = group
+	app.Action = t.overview
 	app.OnUsageError = onUsageError
 	finish("", app.Commands)
 	return app
@@ -158,7 +158,7 @@ func finish(prefix string, commands []*cli.Command) {
 			c.Description = description(prefix + c.Name)
 			c.Action = counted(c.Action)
 			if c.Name != "completion" { // that is for a shell alone
-				c.Flags = append(c.Flags, outputFlag())
+				c.Flags = append(c.Flags, outputFlag(c))
 			}
 		}
 		finish(prefix+c.Name+"-", c.Subcommands)

@@ -162,6 +162,9 @@ func (t toolkit) values(u unfinished, name, kind, current string) completion.Ans
 		return completion.From(current, settingKeys("=")).Behind("", completion.NoSpace)
 	case "device-name-strategy":
 		return completion.List(current, completion.Words("index", "uuid", "bdf", "all"))
+	case "output-format":
+		formats, _ := formatsOf(&cli.Command{Flags: u.flags})
+		return completion.From(current, completion.Words(formats...))
 	case "format":
 		if define(u.flags, "pick") != nil {
 			return completion.From(current, completion.Words("matrix", "tree", "svg"))
@@ -169,7 +172,7 @@ func (t toolkit) values(u unfinished, name, kind, current string) completion.Ans
 		return completion.From(current, completion.Words("json", "yaml"))
 	}
 	words := map[string][]string{ // that depend on nothing
-		"output-format": {"table", "json", "yaml"}, "sizes": {"warn", "off", "enforce"}, "weights": {"kind", "bandwidth"},
+		"sizes": {"warn", "off", "enforce"}, "weights": {"kind", "bandwidth"},
 		"source": {"lease", "docker", "containerd", "podman", "cri-o", "kubernetes", "processes"},
 		"qos":    {"fixed-share", "best-effort", "burst-share"}, "vendor": {"metax-tech.com"}, "class": {"gpu", "sgpu", "maca"},
 		"bash|zsh|fish": {"bash", "zsh", "fish"}, "NODE": sim.Names(), "log-level": config.LogLevels, "log-format": config.LogFormats,
@@ -189,7 +192,7 @@ func (t toolkit) hostWords(u unfinished, name, current string) (_ completion.Ans
 		return t.gpuList(u, current, "all"), true
 	case "busy":
 		return t.gpuList(u, current, "all", "none"), true
-	case "exclude":
+	case "exclude", "gpu":
 		return t.gpuList(u, current), true
 	case "GPU":
 		return completion.From(current, completion.GPUs(current, t.gpus(u))), true

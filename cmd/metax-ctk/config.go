@@ -103,7 +103,7 @@ func (t toolkit) configShow(c *cli.Context) error {
 	for _, e := range all {
 		rows = append(rows, []string{e.Key, e.Text(), e.Origin()})
 	}
-	return t.print(c, configurationOf(path, text != nil, all), terminal.Table(rows))
+	return t.print(c, configurationOf(path, text != nil, all), t.table(rows))
 }
 
 func (t toolkit) configShowOne(c *cli.Context, all []config.Effective, key string) error {

@@ -2,13 +2,15 @@ package main
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/metax-ctk/container-toolkit/internal/discover"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
-	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
 func (t toolkit) deviceCommand() *cli.Command {
@@ -16,20 +18,55 @@ func (t toolkit) deviceCommand() *cli.Command {
 		Name:  "device",
 		Usage: "the GPUs of the node",
 		Subcommands: []*cli.Command{{
-			Name:  "list",
-			Usage: "list the GPUs",
-			Action: func(c *cli.Context) error {
-				node, err := t.node(c)
-				if err != nil {
-					return err
-				}
-				return t.print(c, node, deviceTable(node))
-			},
+			Name:   "list",
+			Usage:  "list the GPUs",
+			Flags:  []cli.Flag{onlyFlag(), &cli.BoolFlag{Name: "sources", Usage: "instead, say where each fact about the GPUs comes from"}},
+			Action: t.deviceList,
 		}},
 	}
 }
 
-func deviceTable(node gpu.Node) string {
+func (t toolkit) deviceList(c *cli.Context) error {
+	if c.Bool("sources") {
+		return t.deviceSources(c)
+	}
+	node, err := t.node(c)
+	if err != nil {
+		return err
+	}
+	isOut, err := only(c, node)
+	if err != nil {
+		return err
+	}
+	node.GPUs = slices.DeleteFunc(node.GPUs, func(g gpu.GPU) bool { return isOut(g.Index) })
+	node.Links = slices.DeleteFunc(node.Links, func(l gpu.Link) bool { return isOut(l.A) || isOut(l.B) })
+	return t.printRows(c, node, deviceRows(node), "", false)
+}
+
+// deviceSources prints where the facts about the GPUs come from.
+func (t toolkit) deviceSources(c *cli.Context) error {
+	node, sources, err := t.selected(c).Sources(c.Context)
+	if err != nil {
+		return err
+	}
+	isOut, err := only(c, node)
+	if err != nil {
+		return err
+	}
+	t.warnNode(node.Warnings...)
+	rows := [][]string{{"INDEX", "BDF", "UUID", "SERIAL", "MODEL", "MEMORY", "VBIOS", "HEALTH", "LINKS"}}
+	sources.GPUs = slices.DeleteFunc(sources.GPUs, func(g discover.GPUSources) bool { return isOut(g.Index) })
+	for _, g := range sources.GPUs {
+		rows = append(rows, []string{strconv.Itoa(g.Index), g.BDF.String(), g.UUID, g.Serial, g.Model, g.Memory, g.VBIOS, strings.Join(g.Health, "+"), strings.Join(g.Links, "+")})
+	}
+	var where strings.Builder
+	for _, source := range slices.Sorted(maps.Keys(sources.At)) {
+		fmt.Fprintf(&where, "%s: %s\n", source, sources.At[source])
+	}
+	return t.printRows(c, ofKind{"Sources", sources}, rows, "\n"+where.String(), false)
+}
+
+func deviceRows(node gpu.Node) [][]string {
 	rows := [][]string{{"INDEX", "PRODUCT", "MODEL", "BDF", "UUID", "SERIAL", "MEMORY", "NUMA", "LINKS", "HEALTH", "NODES"}}
 	for _, g := range node.GPUs {
 		row := []string{strconv.Itoa(g.Index), g.Product, g.Model, "", string(g.UUID), g.Serial, "", "", "", "ok", ""}
@@ -60,5 +97,5 @@ func deviceTable(node gpu.Node) string {
 		row[10] = strings.Join(names, ",")
 		rows = append(rows, row)
 	}
-	return terminal.Table(rows)
+	return rows
 }

@@ -149,7 +149,8 @@ func (t toolkit) doctorConfig(c *cli.Context, at node.Selector) (doctor.Config, 
 		if !host.Real() {
 			keeper = ps.Narrow(keeper, ps.LeaseSource) // nothing on this machine uses that host's GPUs
 		}
-		return keeper.Report(ctx)
+		report, err := keeper.Report(ctx)
+		return withoutServed(report), err
 	}
 	if !host.Real() {
 		look.Settings = nil

@@ -18,6 +18,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/holders/containerd"
 	"github.com/metax-ctk/container-toolkit/internal/holders/podresources"
 	"github.com/metax-ctk/container-toolkit/internal/holders/procfs"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/node"
 	"github.com/metax-ctk/container-toolkit/internal/ps"
@@ -100,7 +101,23 @@ func (t toolkit) report(c *cli.Context, node gpu.Node, only ...string) (lease.Re
 	if err != nil {
 		return lease.Report{}, err
 	}
-	return ps.Look(c.Context, k.Keeper, only...)
+	report, err := ps.Look(c.Context, k.Keeper, only...)
+	return withoutServed(report), err
+}
+
+// withoutServed returns the report without requests in the environment of containers where
+// metax-runtime serves them.
+func withoutServed(report lease.Report) lease.Report {
+	text, _ := hostfs.ReadOwn(config.Path) // a command that needs the file has read it
+	if shim, err := config.LoadRuntime(config.Path, text); err != nil || !shim.AcceptEnvironmentUnprivileged {
+		return report
+	}
+	for _, look := range report.Looks {
+		for i := range look.Containers {
+			look.Containers[i].Ignored = ""
+		}
+	}
+	return report
 }
 
 // holders are those of the report as they count for a request that names these GPUs,

@@ -13,7 +13,6 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/lease/ledger"
 	"github.com/metax-ctk/container-toolkit/internal/ps"
-	"github.com/metax-ctk/container-toolkit/internal/terminal"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
@@ -134,10 +133,10 @@ func (t toolkit) leaseList(c *cli.Context) error {
 	}
 	t.warnLost(report.State.Lost)
 	told := ps.DescribeLeases(node, report)
-	return t.print(c, told, leaseTable(told))
+	return t.print(c, told, t.leaseTable(told))
 }
 
-func leaseTable(told ps.Leases) string {
+func (t toolkit) leaseTable(told ps.Leases) string {
 	rows := [][]string{{"ID", "GPUS", "STATE", "CONTAINER", "ENGINE", "USER", "SINCE"}}
 	for _, l := range told.Leases {
 		state := l.State
@@ -150,7 +149,7 @@ func leaseTable(told ps.Leases) string {
 		container := cmp.Or(l.Name, usage.ShortID(l.Container))
 		rows = append(rows, []string{l.ID, strings.TrimPrefix(gpusOf(l), "GPU "), state, container, l.Engine, l.User, clock(l.Since)})
 	}
-	return terminal.Table(rows) + summaryLine(told.Summary) + queueTable(told.Queue) + sourceNote(told.Sources)
+	return t.table(rows) + summaryLine(told.Summary) + t.queueTable(told.Queue) + sourceNote(told.Sources)
 }
 
 // gpusOf names the lease's GPUs, by address if the node has lost some.

@@ -15,23 +15,31 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
+// formatsOf returns what -o may be for a command, also in words.
+func formatsOf(command *cli.Command) (formats []string, words string) {
+	if define(command.Flags, "gpu") != nil {
+		return []string{"table", "json", "yaml", "csv"}, "table, json, yaml or csv"
+	}
+	return []string{"table", "json", "yaml"}, "table, json or yaml"
+}
+
 // outputFlag is the option that every printing command has.
-func outputFlag() cli.Flag {
+func outputFlag(command *cli.Command) cli.Flag {
+	formats, words := formatsOf(command)
 	return &cli.StringFlag{
 		Name: "output-format", Aliases: []string{"o"}, Value: "table",
-		Usage: "print as `FORMAT`: table, json or yaml",
+		Usage: "print as `FORMAT`: " + words,
 		Action: func(c *cli.Context, v string) error {
-			formats := []string{"table", "json", "yaml"}
 			meant := wording.Meant(v, formats...)
 			switch {
 			case slices.Contains(formats, v):
 				return nil
 			case slices.Contains(topologyFormats, v) && define(c.Command.Flags, "format") != nil:
-				return usagef("unknown output format %q: table, json or yaml; did you mean --format %[1]s?", v)
+				return usagef("unknown output format %q: %s; did you mean --format %[1]s?", v, words)
 			case meant == "" && define(c.Command.Flags, "output") != nil:
-				return usagef("-o %s: -o is the format of what is printed: table, json or yaml. To write a file: --output %[1]s", v)
+				return usagef("-o %s: -o is the format of what is printed: %s. To write a file: --output %[1]s", v, words)
 			}
-			return usagef("unknown output format %q: table, json or yaml%s", v, meant)
+			return usagef("unknown output format %q: %s%s", v, words, meant)
 		},
 	}
 }

@@ -25,6 +25,7 @@ func (t toolkit) psCommand() *cli.Command {
 		Usage: "who uses which GPU",
 		Flags: []cli.Flag{
 			sourceFlag(),
+			onlyFlag(),
 			&cli.BoolFlag{Name: "watch", Usage: "print repeatedly until interrupted; JSON on one line each"},
 			intervalFlag(2*time.Second, "with --watch: wait `TIME` in between"),
 		},
@@ -60,7 +61,12 @@ func (t toolkit) psOnce(c *cli.Context) error {
 	}
 	t.warnLost(report.State.Lost)
 	told := ps.Describe(node, report, load)
-	return t.print(c, told, psTable(told))
+	isOut, err := only(c, node)
+	if err != nil {
+		return err
+	}
+	told.GPUs = slices.DeleteFunc(told.GPUs, func(g ps.GPU) bool { return isOut(g.Index) })
+	return t.printRows(c, told, psRows(told), t.psBelow(told), c.Bool("watch"))
 }
 
 // readingsBeside reads the GPUs of a host while the caller asks who uses them. There are none
@@ -81,8 +87,8 @@ func (t toolkit) readingsBeside(c *cli.Context, n gpu.Node) <-chan []gpu.Reading
 	return answer
 }
 
-// psTable has a row for each GPU and holder, then the queue and the sources.
-func psTable(o ps.Occupancy) string {
+// psRows has a row for each GPU and holder.
+func psRows(o ps.Occupancy) [][]string {
 	rows := [][]string{{"GPU", "STATE", "HOLDER", "CONTAINER", "ENGINE", "USER", "SINCE", "SOURCE"}}
 	for _, g := range o.GPUs {
 		if len(g.Holders) == 0 {
@@ -102,7 +108,12 @@ func psTable(o ps.Occupancy) string {
 			})
 		}
 	}
-	return terminal.Table(rows) + summaryLine(o.Summary) + queueTable(o.Queue) + sourceNote(o.Sources)
+	return rows
+}
+
+// psBelow has what stands below the rows: counts, the queue, and what was not seen.
+func (t toolkit) psBelow(o ps.Occupancy) string {
+	return summaryLine(o.Summary) + t.queueTable(o.Queue) + ignoredNote(o.Containers) + sourceNote(o.Sources)
 }
 
 // summaryLine says how many GPUs are free, and how many are neither free nor in use by a known
@@ -172,7 +183,7 @@ func containerOf(h ps.Holder) (name, engine string) {
 }
 
 // queueTable has the requests that wait, if there are any, in their order.
-func queueTable(queue []ps.Waiting) string {
+func (t toolkit) queueTable(queue []ps.Waiting) string {
 	if len(queue) == 0 {
 		return ""
 	}
@@ -190,7 +201,18 @@ func queueTable(queue []ps.Waiting) string {
 		}
 		rows = append(rows, []string{position, q.ID, which, state, strconv.Itoa(q.PID), q.User, clock(q.Since), waited.String()})
 	}
-	return "\n" + terminal.Table(rows)
+	return "\n" + t.table(rows)
+}
+
+// ignoredNote has a line for each container that asks for GPUs by its environment and has none.
+func ignoredNote(containers []ps.Container) string {
+	var text strings.Builder
+	for _, c := range containers {
+		if c.Ignored != "" {
+			fmt.Fprintf(&text, "\ncontainer %s (%s) has no GPU: %s\n", cmp.Or(c.Name, usage.ShortID(c.ID)), c.Engine, usage.WhyIgnored(c.Ignored))
+		}
+	}
+	return terminal.Lines(text.String())
 }
 
 // sourceNote is one line about the sources that were not seen, and why. An engine is

@@ -20,6 +20,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/holders/procfs"
 	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/ps"
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
@@ -185,7 +186,7 @@ POSITION  REQUEST       GPUS   STATE         PROCESS  USER  SINCE  WAITED
 
 not on this machine: podman; incomplete: processes: some; no answer: containerd at /c: no answer
 `
-	if d := cmp.Diff(want, psTable(o)); d != "" {
+	if d := cmp.Diff(want, terminal.Table(psRows(o))+toolkit{}.psBelow(o)); d != "" {
 		t.Error(d)
 	}
 }

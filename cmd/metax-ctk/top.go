@@ -12,7 +12,6 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/ps"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
-	"github.com/metax-ctk/container-toolkit/internal/terminal"
 	"github.com/metax-ctk/container-toolkit/internal/top"
 )
 
@@ -21,6 +20,7 @@ func (t toolkit) topCommand() *cli.Command {
 		Name:  "top",
 		Usage: "the GPUs at work: readings, users and the queue, live",
 		Flags: []cli.Flag{
+			onlyFlag(),
 			&cli.BoolFlag{Name: "once", Usage: "print one look and end"},
 			intervalFlag(2*time.Second, "`TIME` between two looks"),
 		},
@@ -38,7 +38,12 @@ func (t toolkit) top(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	live := c.String("output-format") == "table" && !c.Bool("once") && isTerminal(t.Out)
+	isOut, err := only(c, node)
+	if err != nil {
+		return err
+	}
+	format := c.String("output-format")
+	live := format == "table" && !c.Bool("once") && isTerminal(t.Out)
 	keeper := t
 	if live {
 		keeper = t.behindScreen()
@@ -47,14 +52,14 @@ func (t toolkit) top(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	view := top.NewLive(top.State{Node: node, Interval: c.Duration("interval")}, t.askReadings(c, node), users)
+	view := top.NewLive(top.State{Node: node, Interval: c.Duration("interval"), IsOut: isOut}, t.askReadings(c, node), users)
 	ctx, cancel := context.WithCancel(c.Context)
 	defer view.Wait()
 	defer cancel()
 	switch {
 	case live:
 		return drawTop(ctx, view)
-	case c.Bool("once"), c.String("output-format") == "table":
+	case c.Bool("once"), format == "table", format == "csv":
 		view.Look(ctx, nil)
 		if ctx.Err() != nil {
 			return errInterrupted
@@ -144,10 +149,10 @@ func (t toolkit) printTop(c *cli.Context, s top.State, several bool) error {
 	for _, g := range told.GPUs {
 		rows = append(rows, g.Row())
 	}
-	table := terminal.Table(rows) + "\n"
+	below := "\n"
 	if told.Summary != nil {
-		table = terminal.Table(rows) + summaryLine(*told.Summary)
+		below = summaryLine(*told.Summary)
 	}
-	table += told.Freshness().String() + "\n" + queueTable(told.Queue)
-	return t.write(c, told, table, several)
+	below += told.Freshness().String() + "\n" + t.queueTable(told.Queue)
+	return t.printRows(c, told, rows, below, several)
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/image"
 	"github.com/metax-ctk/container-toolkit/internal/inject"
 	"github.com/metax-ctk/container-toolkit/internal/node"
+	"github.com/metax-ctk/container-toolkit/internal/request"
 )
 
 // options are docker's flags for what a container gets: those in the place of our own,
@@ -209,17 +210,16 @@ func (w *wrapper) lookup(name string) (string, bool) {
 // requests GPUs, unless the configuration accepts it. The runtime cannot say so itself:
 // engines show what it prints only if a container does not start.
 func (w *wrapper) warnOfEnvironment(cmd dockerargs.Command, text []byte) error {
-	const variable = "METAX_VISIBLE_DEVICES"
 	asks := func(f dockerargs.Flag) bool {
 		name, _, _ := strings.Cut(f.Value, "=")
-		return f.Name == "env" && name == variable
+		return f.Name == "env" && name == request.VisibleDevices
 	}
 	if runtime, _ := cmd.Flags.Last("runtime"); runtime != "metax" || !slices.ContainsFunc(cmd.Flags, asks) {
 		return nil
 	}
 	settings, err := config.LoadRuntime(config.Path, text)
 	if err == nil && !settings.AcceptEnvironmentUnprivileged && !(settings.AcceptEnvironment && cmd.Flags.True("privileged")) {
-		w.warn("%s gives no GPU: metax-runtime ignores it, because an image can set it. Instead: --gpus (or runtime.accept-environment in config.toml)", variable)
+		w.warn("%s gives no GPU: metax-runtime ignores it, because an image can set it. Instead: --gpus (or runtime.accept-environment in config.toml)", request.VisibleDevices)
 	}
 	return err
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
@@ -250,8 +249,7 @@ func (p *Plan) check() error {
 				return err
 			}
 			if !g.Healthy {
-				why := reason(p.Node, g, fmt.Sprintf("mx-smi says so (%s)", g.BDF))
-				p.note(fmt.Sprintf("GPU %d is unhealthy: %s", i, strings.TrimPrefix(why, fmt.Sprintf("GPU %s is unhealthy: ", g.BDF))))
+				p.note(whyUnhealthy(p.Node, i))
 			}
 		}
 	}

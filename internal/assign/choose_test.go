@@ -115,8 +115,8 @@ func TestChooseOne(t *testing.T) {
 		"free ones, shared":   {whole, "4", true, []usage.Holder{use(whole, "", 0, 1, 2, 3, 4)}, "[4 5 6 7]"},
 		"more than there are": {whole, "9", false, nil, "9 GPUs requested, but this node has only 8"},
 		"more than usable":    {cut, "7", false, nil, "7 GPUs requested, but only 6 of 8 GPUs are free and healthy (metax-ctk device list)"},
-		"none usable":         {sick, "1", false, nil, "no usable GPU: all are unhealthy or divided into slices (metax-ctk device list)"},
-		"all, none usable":    {sick, "all", false, nil, "no usable GPU: all are unhealthy or divided into slices (metax-ctk device list)"},
+		"none usable":         {sick, "1", false, nil, "no usable GPU: all are unhealthy or divided into slices (metax-ctk device list); GPU 0 is unhealthy: metax-ctk health says why (0000:0e:00.0), and 7 more"},
+		"all, none usable":    {sick, "all", false, nil, "no usable GPU: all are unhealthy or divided into slices (metax-ctk device list); GPU 0 is unhealthy: metax-ctk health says why (0000:0e:00.0), and 7 more"},
 		"all":                 {cut, "all", false, nil, "[0 1 3 4 6 7]"},
 		"all, one in use":     {whole, "all", false, []usage.Holder{use(whole, "", 3)}, "cannot get 8 GPUs: only 7 of 8 are free (metax-ctk ps). Unlike docker, GPUs are not shared by default: --gpus=7 or --gpus-share"},
 		"all, shared":         {whole, "all", true, []usage.Holder{use(whole, "", 3)}, "[0 1 2 3 4 5 6 7]"},
@@ -320,7 +320,7 @@ func TestPreviewSays(t *testing.T) {
 	if r := preview(Request{Request: parse(t, "all"), Share: true}); !slices.Equal(r.Warnings, []string{"1 of 8 GPUs are left out because they are unhealthy or divided into slices (metax-ctk device list)"}) || r.Explanation != "" {
 		t.Errorf("for all: %q, %q", r.Warnings, r.Explanation)
 	}
-	if r := preview(Request{Request: parse(t, "[7]")}); !slices.Equal(r.Warnings, []string{"GPU 7 is unhealthy: mx-smi says so (0000:38:00.0)"}) {
+	if r := preview(Request{Request: parse(t, "[7]")}); !slices.Equal(r.Warnings, []string{"GPU 7 is unhealthy: metax-ctk health says why (0000:38:00.0)"}) {
 		t.Errorf("for one that is unhealthy: %q", r.Warnings)
 	}
 	if r := preview(services(t, "a 2", "b 2")...); !strings.HasPrefix(r.Explanation, "service a:\n") || !strings.Contains(r.Explanation, "\nservice b:\n") || strings.Contains(r.Explanation, "in use:") {

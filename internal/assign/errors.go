@@ -39,6 +39,26 @@ func full(node gpu.Node, n int, free []int) error {
 	return &lease.FullError{Want: n, Free: len(free), Of: len(node.Healthy())}
 }
 
+// withUnhealthy adds to an error about too few GPUs why the first unhealthy one does not count.
+func withUnhealthy(node gpu.Node, err error) error {
+	all := unhealthy(node)
+	if len(all) == 0 {
+		return err
+	}
+	more := ""
+	if n := len(all) - 1; n > 0 {
+		more = fmt.Sprintf(", and %d more", n)
+	}
+	return fmt.Errorf("%w; %s%s", err, whyUnhealthy(node, all[0]), more)
+}
+
+// whyUnhealthy says why a GPU is unhealthy.
+func whyUnhealthy(node gpu.Node, index int) string {
+	g := node.GPUs[index]
+	why := reason(node, g, fmt.Sprintf("metax-ctk health says why (%s)", g.BDF))
+	return fmt.Sprintf("GPU %d is unhealthy: %s", index, strings.TrimPrefix(why, fmt.Sprintf("GPU %s is unhealthy: ", g.BDF)))
+}
+
 // allInUse is the error for a run that requests all GPUs while some are in use. Docker
 // would give them to any number of containers.
 func allInUse(full error, free []int) error {
@@ -79,7 +99,7 @@ func noUsableGPU(node gpu.Node) error {
 	if why := discover.NotLoaded(node); why != "" {
 		return unusableError("no usable GPU: " + why)
 	}
-	return unusableError("no usable GPU: all are unhealthy or divided into slices (metax-ctk device list)")
+	return withUnhealthy(node, unusableError("no usable GPU: all are unhealthy or divided into slices (metax-ctk device list)"))
 }
 
 // unusableError is an alloc.ErrUnmet with its own text.
@@ -118,7 +138,7 @@ func tooFew(node gpu.Node, scope key.Scope, err error) error {
 	case short.Free == 0 && short.Of > 0:
 		return noUsableGPU(node)
 	case short.Need <= short.Of:
-		return fmt.Errorf("%w (metax-ctk device list)", err)
+		return withUnhealthy(node, fmt.Errorf("%w (metax-ctk device list)", err))
 	}
 	return err
 }

@@ -58,7 +58,7 @@ func TestRefused(t *testing.T) {
 		want string
 	}{
 		"no driver": {none, nil, alloc.Request{N: 2}, "no usable GPU: " + none.Warnings[0]},
-		"unhealthy": {simulated(t, "c500-8", 7), nil, alloc.Request{N: 8}, "8 GPUs requested, but only 7 of 8 GPUs are free and healthy (metax-ctk device list)"},
+		"unhealthy": {simulated(t, "c500-8", 7), nil, alloc.Request{N: 8}, "8 GPUs requested, but only 7 of 8 GPUs are free and healthy (metax-ctk device list); GPU 7 is unhealthy: metax-ctk health says why (0000:38:00.0)"},
 		"in use":    {simulated(t, "c500-8"), []int{0, 4}, alloc.Request{N: 4, Scope: key.Link}, "no 4 free GPUs are joined by MetaXLink (at most 3); without scope link: 1,2,5,6 (NODE); metax-ctk ps shows who uses the others"},
 		"never":     {simulated(t, "c500-8"), []int{0}, alloc.Request{N: 5, Scope: key.Switch}, "5 GPUs requested, but a PCIe switch of this node has only 4; without scope switch: 0-4 (NODE)"},
 	} {
@@ -88,7 +88,7 @@ func TestAwait(t *testing.T) {
 		"required, in use":          {[]int{0, 1}, alloc.Request{N: 1, Required: []int{1}}, "GPU 1 is in use by lease bbbbbbbbbbbb (metax-ctk ps)", "waits"},
 		"no such set is free":       {[]int{0}, alloc.Request{N: 4, Scope: key.Link}, "no 4 free GPUs are joined by MetaXLink (at most 3); without scope link: 1,2,4,5 (NODE); metax-ctk ps shows who uses the others", "waits"},
 		"the node has too few":      {nil, alloc.Request{N: 9}, "9 GPUs requested, but this node has only 8", "never"},
-		"the node has none so many": {[]int{0}, alloc.Request{N: 8}, "8 GPUs requested, but only 7 of 8 GPUs are free and healthy (metax-ctk device list)", "never"},
+		"the node has none so many": {[]int{0}, alloc.Request{N: 8}, "8 GPUs requested, but only 7 of 8 GPUs are free and healthy (metax-ctk device list); GPU 7 is unhealthy: metax-ctk health says why (0000:38:00.0)", "never"},
 		"no such set at all":        {nil, alloc.Request{N: 5, Scope: key.Link}, "5 GPUs requested, but a MetaXLink domain of this node has only 4; without scope link: 0-4 (NODE)", "never"},
 	} {
 		var leases []usage.Lease

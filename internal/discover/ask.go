@@ -26,12 +26,12 @@ func (h Host) ask(library func(mxsml.Reader) (gpus int, err error), tool func(mx
 		case failed == nil && gpus == 0:
 			failed = fmt.Errorf("query %s: it lists no GPU", path)
 		case failed == nil:
-			return "libmxsml", nil, nil
+			return sourceLibrary, nil, nil
 		}
 	}
 	path, ok := h.Root.First(mxsmi.Paths())
 	if !ok || h.Run == nil {
 		return "", failed, errNoTool
 	}
-	return "mx-smi", failed, tool(mxsmi.Reader{Run: h.Run, Path: path, Timeout: h.Timeout})
+	return sourceTool, failed, tool(mxsmi.Reader{Run: h.Run, Path: path, Timeout: h.Timeout})
 }

@@ -78,11 +78,26 @@ type Host struct {
 // Discover fails with ErrNoGPU if the kernel lists no GPU; everything else that is
 // missing is a warning in the Node.
 func (h Host) Discover(ctx context.Context) (gpu.Node, error) {
+	node, _, _, err := h.discover(ctx)
+	return node, err
+}
+
+// DiscoverSources is Discover, and says where the facts come from.
+func (h Host) DiscoverSources(ctx context.Context) (gpu.Node, Sources, error) {
+	node, now, other, err := h.discover(ctx)
+	if err != nil {
+		return gpu.Node{}, Sources{}, err
+	}
+	return node, h.sourcesOf(node, now, other), nil
+}
+
+// discover also returns what the driver's own files and the vendor's software or the record said.
+func (h Host) discover(ctx context.Context) (node gpu.Node, now fresh, other vendorAnswer, err error) {
 	kernel, err := h.kernel()
 	if err != nil {
-		return gpu.Node{}, err
+		return node, now, other, err
 	}
-	node := gpu.NewNode(hostname(h.Root))
+	node = gpu.NewNode(hostname(h.Root))
 	node.GPUs, node.Shared, node.Warnings = kernel.GPUs, kernel.Shared, kernel.Warnings
 	files := maca.Read(h.Root)
 	ask := true
@@ -94,16 +109,14 @@ func (h Host) Discover(ctx context.Context) (gpu.Node, error) {
 		}
 		node.Warnings = append(node.Warnings, why)
 	}
-	var driver string
 	if ask {
-		now := h.readLayout(kernel, true)
-		other := h.vendor(ctx, &node, kernel, now)
+		now = h.readLayout(kernel, true)
+		other = h.vendor(ctx, &node, kernel, now)
 		now.addTo(&node, other.Node, other.source)
-		driver = other.driver
 	}
 	h.noteLost(&node)
 	if err := ctx.Err(); errors.Is(err, context.Canceled) {
-		return gpu.Node{}, fmt.Errorf("discover the node: %w", err)
+		return node, now, other, fmt.Errorf("discover the node: %w", err)
 	}
 	topologyOf(node).MarkDomains(node.GPUs)
 	if h.Surroundings {
@@ -117,7 +130,7 @@ func (h Host) Discover(ctx context.Context) (gpu.Node, error) {
 	node.Warnings = append(node.Warnings, files.Warnings...)
 	module := kernel.Module
 	if module.Version == "" && module.Loaded {
-		module = h.driverModule(module, driver)
+		module = h.driverModule(module, other.driver)
 		node.Warnings = append(node.Warnings, module.Warnings...)
 	}
 	if module.Version != "" || files.Driver != "" {
@@ -129,7 +142,7 @@ func (h Host) Discover(ctx context.Context) (gpu.Node, error) {
 	for i, w := range node.Warnings {
 		node.Warnings[i] = terminal.Line(w)
 	}
-	return node, nil
+	return node, now, other, nil
 }
 
 // notLoaded returns why the driver is not loaded; driver is the directory of its user-space

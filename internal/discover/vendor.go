@@ -2,6 +2,7 @@ package discover
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsmi"
@@ -19,6 +20,11 @@ type vendorAnswer struct {
 	source string // "libmxsml", "mx-smi" or recordSource, for messages
 	slices bool   // whether the source can report slices
 	driver string // the driver's version; empty if the source does not report it
+
+	// own is what libmxsml or mx-smi said, the program or library at that path, and record is
+	// what a record added or said alone.
+	own, record gpu.Node
+	at          string
 }
 
 // vendor adds what only the vendor's software or the record knows, and returns their
@@ -28,8 +34,11 @@ func (h Host) vendor(ctx context.Context, node *gpu.Node, kernel sysfs.Report, n
 	t, asked, why := h.query(ctx, node)
 	if len(t.GPUs) > 0 {
 		matchListed(node, t, kernel.OrphanVFs)
+		t.own = t.Node
 		if h.Recorded != nil {
-			fillFromRecord(&t, h.currentRecord(node, kernel, now), node)
+			t.record = h.currentRecord(node, kernel, now)
+			t.GPUs = slices.Clone(t.GPUs)
+			fillFromRecord(&t, t.record, node)
 		}
 		merge(node, t.Node, t.source)
 		return t
@@ -60,7 +69,7 @@ func (h Host) vendor(ctx context.Context, node *gpu.Node, kernel sysfs.Report, n
 			warn("GPU " + g.BDF.String() + " is not in the recorded node")
 		}
 	}
-	return vendorAnswer{Node: record, source: recordSource}
+	return vendorAnswer{Node: record, source: recordSource, record: record}
 }
 
 // recordSource is the name of the record in messages.
@@ -81,14 +90,14 @@ const noTool = "there is no mx-smi at "
 func (h Host) query(ctx context.Context, node *gpu.Node) (t vendorAnswer, asked bool, why string) {
 	source, failed, err := h.ask(func(r mxsml.Reader) (int, error) {
 		answer, err := r.Read(ctx)
-		t = vendorAnswer{Node: answer.Node(), slices: true, driver: answer.Driver}
+		t = vendorAnswer{Node: answer.Node(), slices: true, driver: answer.Driver, at: r.Path}
 		for _, g := range t.GPUs {
 			t.listed = append(t.listed, g.BDF)
 		}
 		return len(t.GPUs), err
 	}, func(r mxsmi.Reader) error {
 		answer := r.Read(ctx)
-		t = vendorAnswer{Node: answer.Node, listed: answer.Listed}
+		t = vendorAnswer{Node: answer.Node, listed: answer.Listed, at: r.Path}
 		return nil
 	})
 	if failed != nil {

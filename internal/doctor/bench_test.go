@@ -305,6 +305,15 @@ func (b *bench) findings() []Finding {
 var boxID = strings.Repeat("a", 64)
 
 // moved lists a container that was made for GPU 1 and has the nodes of GPU 0.
+// onlyAsks is a docker whose only container asks for a GPU by its environment.
+func (b *bench) onlyAsks() {
+	b.info["containers"] = []any{map[string]any{"Id": boxID, "Names": []string{"/job"}, "State": "running"}}
+	b.info["container"] = map[string]any{
+		"Id": boxID, "Name": "/job", "State": map[string]any{"Status": "running"},
+		"Config": map[string]any{"Image": "image", "Env": []string{"METAX_VISIBLE_DEVICES=0"}}, "HostConfig": map[string]any{"Runtime": "metax"},
+	}
+}
+
 func (b *bench) moved(state string) {
 	gpus := simulated(b.t, b.name).GPUs
 	labels := map[string]string{usage.LeaseLabel: "aaaaaaaaaaaa", usage.IDsLabel: string(gpus[1].UUID)}

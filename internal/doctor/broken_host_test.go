@@ -192,6 +192,10 @@ var brokenHosts = []brokenNode{
 		tree: func(b *bench) { b.moved("running") },
 	},
 	{
+		check: "request-ignored", severity: Warning, what: "container job (docker) has no GPU", fix: "# make it again: metax-docker rm job, then metax-docker run --name=job --gpus=1 … image",
+		tree: func(b *bench) { b.onlyAsks() },
+	},
+	{
 		check: "holders-seen", severity: Warning, what: "docker at DIR/var/run/docker.sock: ", fix: "metax-ctk --root DIR ps",
 		tree: func(b *bench) { b.info["containers"] = "broken" },
 	},

@@ -239,6 +239,13 @@ var leaseChecks = []Check{
 		}
 		found.add(severity, fmt.Sprintf("container %s (%s): %s", name, c.Engine, moved), effect, fmt.Sprintf("# make it again: metax-docker rm %s, then metax-docker create --name=%[1]s --gpus='[%s]' … %s", name, id, c.Image))
 	}),
+	each("request-ignored", "no container asks for GPUs by its environment alone", func(f *Facts) bool { return len(f.Leases.Looks) > 0 }, (*Facts).containers, func(_ *Facts, c usage.Container, found *findings) {
+		if c.Ignored != "" {
+			name := cmp.Or(c.Name, usage.ShortID(c.ID))
+			found.add(Warning, fmt.Sprintf("container %s (%s) has no GPU", name, c.Engine), usage.WhyIgnored(c.Ignored),
+				fmt.Sprintf("# make it again: metax-docker rm %s, then metax-docker run --name=%[1]s --gpus=1 … %s", name, c.Image))
+		}
+	}),
 	each("holders-seen", "all users of GPUs can be found", func(f *Facts) bool { return len(f.Leases.Looks) > 0 }, func(f *Facts) []ps.Source { return ps.Sources(f.Leases.Looks) }, func(f *Facts, s ps.Source, found *findings) {
 		if s.Engine == "docker" && f.Engines.Docker.Stopped {
 			return // the check docker-answers reports it

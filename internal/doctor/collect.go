@@ -48,7 +48,7 @@ type Config struct {
 	Asker   Asker
 	// Self is the path of metax-ctk, and Version its version.
 	Self, Version string
-	// Settings is why the configuration file cannot be used; nil if it can.
+	// ConfigPath is the configuration file.
 	ConfigPath string
 	// Settings is why the configuration file cannot be used; nil if it can.
 	Settings error

@@ -77,11 +77,11 @@ func nodeFacts(ctx context.Context, c Config, _ *Facts) (func(*Facts), error) {
 			return out, err
 		}
 	}
-	node, err := host.Discover(ctx)
+	node, sources, err := host.DiscoverSources(ctx)
 	if errors.Is(err, discover.ErrNoGPU) {
 		err = nil // the check gpu-present reports it
 	} else if err == nil {
-		n.Node, n.Known = node, true
+		n.Node, n.Known, n.Sources = node, true, sources
 	}
 	n.Unusable = unusable.Load()
 	n.Library, n.SMI = library.list(), smi.list()

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"github.com/metax-ctk/container-toolkit/internal/discover"
 	"slices"
 	"time"
 
@@ -101,6 +102,8 @@ type DeviceNode struct {
 type Node struct {
 	gpu.Node
 	Known bool // whether discovery found one
+	// Sources are where its facts come from.
+	Sources discover.Sources
 	// Library and SMI are the runs of metax-mxsml and of mx-smi.
 	Library, SMI []Call
 	// Unusable is whether the file called libmxsml is something else.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/metax-ctk/container-toolkit/internal/discover"
 	"github.com/metax-ctk/container-toolkit/internal/engine"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
@@ -19,6 +20,8 @@ type Platform struct {
 	Kernel string `json:"kernel,omitempty"`
 	// Engines are those that are installed, in a fixed order.
 	Engines []PlatformEngine `json:"engines"`
+	// Sources are where the facts about the GPUs come from; empty without a GPU.
+	Sources []discover.Facts `json:"sources,omitempty"`
 }
 
 // PlatformEngine is an engine and the ways by which its containers get GPUs.
@@ -38,6 +41,7 @@ func (f *Facts) platform() Platform {
 		}
 		p.Engines = append(p.Engines, one)
 	}
+	p.Sources = f.Node.Sources.ByFact()
 	return p
 }
 
@@ -110,6 +114,13 @@ func (p Platform) text() string {
 			text.WriteString(": GPUs by " + strings.Join(e.Ways, ", "))
 		}
 		text.WriteString("\n")
+	}
+	for _, s := range p.Sources {
+		from := s.Source
+		if s.At != "" {
+			from += " (" + s.At + ")"
+		}
+		text.WriteString(terminal.Line(strings.Join(s.Facts, ", ")+" by "+from) + "\n")
 	}
 	return text.String()
 }

@@ -54,6 +54,25 @@ func (d Devices) Requested(annotations map[string]string, mounts []Mount) []gpu.
 	return usage.Sorted(found)
 }
 
+// maxIgnored is the most bytes of a request that are kept.
+const maxIgnored = 100
+
+// Ignored returns the request for GPUs in an environment, empty if there is none: the last
+// METAX_VISIBLE_DEVICES, unless it asks for none.
+func Ignored(env []string) string {
+	for _, entry := range slices.Backward(env) {
+		value, ok := strings.CutPrefix(entry, request.VisibleDevices+"=")
+		switch {
+		case !ok:
+			continue
+		case slices.Contains([]string{"", "none", "void"}, value):
+			return ""
+		}
+		return strings.ToValidUTF8(entry[:min(len(entry), maxIgnored)], "")
+	}
+	return ""
+}
+
 // parseQualified returns the GPUs of a comma list of CDI names of any kind.
 func (d Devices) parseQualified(list string) []gpu.BDF {
 	var found []gpu.BDF

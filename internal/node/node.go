@@ -126,12 +126,28 @@ func (s *Selector) read() ([]byte, error) {
 	return data, err
 }
 
-func (s Selector) discover(ctx context.Context) (gpu.Node, error) {
+// Sources is Load for a host, and says where the facts come from.
+func (s Selector) Sources(ctx context.Context) (node gpu.Node, sources discover.Sources, err error) {
+	if !s.IsHost() {
+		return node, sources, fmt.Errorf("%w with sources: all that is known of %q is in it; leave out --node", ErrUnknown, s.Node)
+	}
+	host, recordErr, err := s.host()
+	if err == nil {
+		node, sources, err = host.DiscoverSources(ctx)
+	}
+	if recordErr == nil && err == nil {
+		sources.At[discover.SourceRecord] = RecordPath
+	}
+	return node, sources, noGPU(err)
+}
+
+// host is this machine or the tree below the root. recordErr is why there is no record.
+func (s Selector) host() (host discover.Host, recordErr, err error) {
 	root, err := hostfs.New(s.Root)
 	if err != nil {
-		return gpu.Node{}, err
+		return host, nil, err
 	}
-	host := discover.Host{Root: root, Library: s.Library, Run: s.Run, Surroundings: s.Surroundings}
+	host = discover.Host{Root: root, Library: s.Library, Run: s.Run, Surroundings: s.Surroundings}
 	record, recordErr := readRecord(root)
 	if recordErr != nil && s.Recorded != nil {
 		record, recordErr = recorded{Node: *s.Recorded}, nil
@@ -139,12 +155,25 @@ func (s Selector) discover(ctx context.Context) (gpu.Node, error) {
 	if recordErr == nil {
 		host.Recorded, host.Inactive = &record.Node, record.Inactive
 	}
-	node, err := host.Discover(ctx)
+	return host, recordErr, nil
+}
+
+// noGPU is the error of a discovery, with what to try on a host without a GPU.
+func noGPU(err error) error {
 	if errors.Is(err, discover.ErrNoGPU) {
-		return node, fmt.Errorf("%w. To try without one: metax-ctk --node c500-8 topology print", err)
+		err = fmt.Errorf("%w. To try without one: metax-ctk --node c500-8 topology print", err)
 	}
+	return err
+}
+
+func (s Selector) discover(ctx context.Context) (gpu.Node, error) {
+	host, recordErr, err := s.host()
+	if err != nil {
+		return gpu.Node{}, err
+	}
+	node, err := host.Discover(ctx)
 	if err != nil || s.Run != nil || recordErr == nil {
-		return node, err
+		return node, noGPU(err)
 	}
 	if !errors.Is(recordErr, fs.ErrNotExist) {
 		node.Warnings = append(node.Warnings, fmt.Sprintf("the recorded node cannot be used: %v; write it again: sudo metax-ctk cdi generate", recordErr))

@@ -18,7 +18,7 @@ const (
 	gpuKind        = request.CDIKind // also the annotation
 	sgpuKind       = request.SliceKind
 	macaKind       = request.SoftwareKind
-	visibleDevices = "METAX_VISIBLE_DEVICES"
+	visibleDevices = request.VisibleDevices
 )
 
 // maxNames is the maximum number of devices that a container may request; a full node

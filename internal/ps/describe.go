@@ -170,11 +170,11 @@ func (d describer) lease(l usage.Lease, state string) Lease {
 func (d describer) container(c usage.Container) Container {
 	return Container{
 		Engine: c.Engine, Namespace: c.Namespace, ID: c.ID, Name: c.Name, Image: c.Image, Lease: c.Lease,
-		GPUs: d.indices(c.GPUs), Slices: c.Slices, Privileged: c.Privileged, State: c.State, Created: c.Created,
+		GPUs: d.indices(c.GPUs), Slices: c.Slices, Privileged: c.Privileged, Ignored: c.Ignored, State: c.State, Created: c.Created,
 	}
 }
 
-// containers are the containers that have GPUs or name a lease. One that both docker
+// containers are the containers that have GPUs, name a lease or only ask for GPUs. One that both docker
 // and containerd list is docker's.
 func (d describer) containers(looks []lease.Look) []Container {
 	var found []usage.Container
@@ -187,7 +187,7 @@ func (d describer) containers(looks []lease.Look) []Container {
 	found = slices.CompactFunc(found, func(a, b usage.Container) bool { return a.Key() == b.Key() })
 	out := []Container{}
 	for _, c := range found {
-		if len(c.GPUs) > 0 || c.Lease != "" {
+		if len(c.GPUs) > 0 || c.Lease != "" || c.Ignored != "" {
 			out = append(out, d.container(c))
 		}
 	}

@@ -111,12 +111,14 @@ type Container struct {
 	Name      string `json:"name,omitempty"`
 	Image     string `json:"image,omitempty"`
 	// Lease is the container's lease label, which nobody has verified.
-	Lease      string               `json:"lease,omitempty"`
-	GPUs       []int                `json:"gpus"`             // whose devices it was given
-	Slices     []string             `json:"slices,omitempty"` // by name, as far as it is known
-	Privileged bool                 `json:"privileged"`
-	State      usage.ContainerState `json:"state,omitempty"`
-	Created    time.Time            `json:"created,omitzero"`
+	Lease      string   `json:"lease,omitempty"`
+	GPUs       []int    `json:"gpus"`             // whose devices it was given
+	Slices     []string `json:"slices,omitempty"` // by name, as far as it is known
+	Privileged bool     `json:"privileged"`
+	// Ignored is a request in its environment that gives no GPU.
+	Ignored string               `json:"ignored,omitempty"`
+	State   usage.ContainerState `json:"state,omitempty"`
+	Created time.Time            `json:"created,omitzero"`
 }
 
 // Process is a process that has a GPU open.

@@ -25,6 +25,9 @@ const (
 	// A mount from /dev/null to DeviceList + NAME, in the container, requests the GPU
 	// of that name.
 	DeviceList = "/var/run/metax-container-devices/"
+	// VisibleDevices is the variable in which a container requests GPUs where the settings allow
+	// that, because an image can set it.
+	VisibleDevices = "METAX_VISIBLE_DEVICES"
 )
 
 // Request is what --gpus requests. Exactly one of its forms is set.

@@ -2,6 +2,7 @@ package top
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -51,6 +52,8 @@ type State struct {
 	Node gpu.Node
 	// Interval is the time between two looks.
 	Interval time.Duration
+	// IsOut tells by index which GPUs are not shown; nil for none.
+	IsOut func(index int) bool
 
 	report      lease.Report
 	readings    []gpu.Reading
@@ -110,6 +113,9 @@ func (s State) Top(now time.Time) Top {
 				t.GPUs[i].Reading = &r
 			}
 		}
+	}
+	if s.IsOut != nil {
+		t.GPUs = slices.DeleteFunc(t.GPUs, func(g GPU) bool { return s.IsOut(g.Index) })
 	}
 	return t
 }

@@ -58,7 +58,7 @@ readings: libmxsml
 
 GPU  MODEL   UTIL  MEMORY         TEMP  POWER     LINKS  USED BY
 0    MXC500  0%    826/65536 MiB  35C   57/350 W  3      evil�]0;x� (docker)
-1    MXC500  97%   -/65536 MiB    -     57 W      -      python3 (process 7) and 1 more of root
+1    MXC500  97%   -/65536 MiB    -     57 W      -      python3 (process 7) an…
 2    MXC500  -     -              -     -         -      free
 3    MXC500  -     -              -     -         -      unhealthy
 
@@ -79,8 +79,31 @@ q quit   s sort: index   p pause   up/down scroll   ? help`
 			t.Errorf("%d lines on a screen of %d:\n%s", len(lines), height, text(lines))
 		}
 	}
-	if low := text(m.View(noon, 80, 10)); !strings.Contains(low, "3 more below") || strings.Contains(low, "unhealthy") {
-		t.Errorf("a low screen:\n%s", low)
+	const low = `metax-ctk top  host\ufffd[2J  1 of 4 GPUs free  1 request in the queue
+readings: libmxsml
+GPU  MODEL   UTIL  MEMORY         TEMP  POWER     LINKS  USED BY
+0    MXC500  0%    826/65536 MiB  35C   57/350 W  3      evil\ufffd]0;x\ufffd (do…
+1    MXC500  97%   -/65536 MiB    -     57 W      -      python3 (proce…
+2    MXC500  -     -              -     -         -      free
+3    MXC500  -     -              -     -         -      unhealthy
+q quit   s sort: index   p pause   up/down scroll   ? help`
+	if d := cmp.Diff(strings.ReplaceAll(low, `\ufffd`, "\ufffd"), text(m.View(noon, 72, 8))); d != "" {
+		t.Errorf("a low screen: %s", d)
+	}
+	if lower := text(m.View(noon, 80, 7)); !strings.Contains(lower, "2 more below") || strings.Contains(lower, "unhealthy") {
+		t.Errorf("a lower screen:\n%s", lower)
+	}
+}
+
+// TestOnly: GPUs that are left out are neither in the document nor on the screen.
+func TestOnly(t *testing.T) {
+	s := working()
+	s.IsOut = func(index int) bool { return index != 1 }
+	if got := s.Top(noon); len(got.GPUs) != 1 || got.GPUs[0].Index != 1 || got.Summary.GPUs != 4 {
+		t.Errorf("got %+v", got)
+	}
+	if got := text(Model{State: s}.View(noon, 80, 24)); !strings.Contains(got, "\n1    MXC500") || strings.Contains(got, "unhealthy") {
+		t.Errorf("got\n%s", got)
 	}
 }
 

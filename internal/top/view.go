@@ -43,29 +43,56 @@ func (l Line) String() string {
 	return text.String()
 }
 
+// fit returns the line in that many columns, with a mark if some of it is left out.
+func (l Line) fit(width int) Line {
+	if utf8.RuneCountInString(l.String()) <= width {
+		return l
+	}
+	var cut Line
+	for _, s := range l {
+		n := utf8.RuneCountInString(s.Text)
+		if n >= width {
+			return append(cut, Span{string([]rune(s.Text)[:max(width-1, 0)]) + "…", s.Style})
+		}
+		cut, width = append(cut, s), width-n
+	}
+	return cut
+}
+
 // barWidth is the length of the bar beside the utilisation, in columns.
 const barWidth = 10
 
 // barsFrom is the width of a screen from which there are bars.
 const barsFrom = 100
 
-// View returns the screen at a time, of at most height lines. Lines may be longer than
-// width; the caller cuts them.
+// lowBelow is the height of a screen below which GPUs alone are shown: neither blank lines nor
+// the queue, whose length is in the title.
+const lowBelow = 14
+
+// View returns the screen at a time, of at most height lines. A line that is longer than
+// width ends in a mark.
 func (m Model) View(now time.Time, width, height int) []Line {
 	t := m.State.Top(now)
 	if m.Paused != nil {
 		t = *m.Paused
 	}
-	lines := []Line{m.title(t), t.Freshness(), nil}
+	lines, foot := []Line{m.title(t), t.Freshness(), nil}, []Line{nil}
+	queue := queueLines(t.Queue)
+	if height < lowBelow {
+		lines, foot, queue = lines[:2], nil, nil
+	}
+	foot = append(foot, Line{{"q quit   s sort: " + m.Order.String() + "   p pause   up/down scroll   ? help", Stale}})
 	if m.Help {
 		lines = append(lines, helpLines...)
 	} else {
-		queue := queueLines(t.Queue)
-		lines = append(lines, m.table(t, width, height-len(lines)-len(queue)-2)...)
+		lines = append(lines, m.table(t, width, height-len(lines)-len(queue)-len(foot))...)
 		lines = append(lines, queue...)
 	}
-	lines = lines[:max(min(len(lines), height-2), 0)]
-	return append(lines, nil, Line{{"q quit   s sort: " + m.Order.String() + "   p pause   up/down scroll   ? help", Stale}})
+	lines = append(lines[:max(min(len(lines), height-len(foot)), 0)], foot...)
+	for i := range lines {
+		lines[i] = lines[i].fit(width)
+	}
+	return lines
 }
 
 func (m Model) title(t Top) Line {

@@ -54,8 +54,16 @@ type Facts struct {
 	// Privileged containers have the devices of the whole host; GPUs are those that they
 	// request by name.
 	Privileged bool `json:"privileged,omitempty"`
+	// Ignored is a request in its environment that gives no GPU, because an image can set it, as
+	// "METAX_VISIBLE_DEVICES=0". The text is the container's own.
+	Ignored string `json:"ignored,omitempty"`
 	// Created is when, by the engine's clock; for people only.
 	Created time.Time `json:"created,omitzero"`
+}
+
+// WhyIgnored says why a request in a container's environment gives no GPU, and what does.
+func WhyIgnored(request string) string {
+	return request + " gives none, because an image can set it; request GPUs by metax-docker --gpus, --device metax-tech.com/gpu=N or the annotation metax-tech.com/gpu"
 }
 
 // Container is a container of some engine as a source sees it.

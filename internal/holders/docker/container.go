@@ -118,7 +118,8 @@ func FromInspection(c dockerd.Container, devices holders.Devices) usage.Containe
 	policy := c.HostConfig.RestartPolicy.Name
 	// A time that cannot be parsed only costs another inspection next time.
 	created, _ := time.Parse(time.RFC3339Nano, c.Created)
-	if runcNames[c.HostConfig.Runtime] {
+	plain := runcNames[c.HostConfig.Runtime]
+	if plain {
 		c.HostConfig.Annotations, c.Mounts = nil, nil // nothing serves these requests
 	}
 	held := gpusOf(c, devices)
@@ -126,11 +127,16 @@ func FromInspection(c dockerd.Container, devices holders.Devices) usage.Containe
 	if len(c.HostConfig.Devices)+len(c.HostConfig.DeviceRequests) > 0 { // else an image has the labels
 		given = usage.GivenBy(c.Config.Labels, c.Config.Env)
 	}
+	ignored := ""
+	if len(held) == 0 && !plain && !c.HostConfig.Privileged { // metax-runtime may serve a privileged one
+		ignored = holders.Ignored(c.Config.Env)
+	}
 	return usage.Container{
 		Engine: engine, ID: c.ID, Given: given,
 		Facts: usage.Facts{
 			Name: strings.TrimPrefix(c.Name, "/"), Image: c.Config.Image, Lease: c.Config.Labels[usage.LeaseLabel],
-			GPUs: held, Slices: slicesOf(c, held, devices), Privileged: c.HostConfig.Privileged, Created: created.UTC().Truncate(time.Second),
+			GPUs: held, Slices: slicesOf(c, held, devices), Privileged: c.HostConfig.Privileged,
+			Ignored: ignored, Created: created.UTC().Truncate(time.Second),
 		},
 		State: parseState(c.State.Status), Started: c.State.StartedAt, Init: c.State.Pid,
 		Keeps: policy == "always" || policy == "unless-stopped",
