@@ -85,8 +85,11 @@ func (of *GPUSources) add(node gpu.Node, source string) {
 		source *string
 		known  bool
 	}{
-		{&of.UUID, said.UUID != ""}, {&of.Serial, said.Serial != ""}, {&of.Model, said.Model != ""},
-		{&of.Memory, said.MemoryMiB > 0}, {&of.VBIOS, said.VBIOS != ""},
+		{&of.UUID, said.UUID != ""},
+		{&of.Serial, said.Serial != ""},
+		{&of.Model, said.Model != ""},
+		{&of.Memory, said.MemoryMiB > 0},
+		{&of.VBIOS, said.VBIOS != ""},
 	} {
 		if *fact.source == "" && fact.known {
 			*fact.source = source

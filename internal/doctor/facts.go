@@ -1,9 +1,10 @@
 package doctor
 
 import (
-	"github.com/metax-ctk/container-toolkit/internal/discover"
 	"slices"
 	"time"
+
+	"github.com/metax-ctk/container-toolkit/internal/discover"
 
 	specs "tags.cncf.io/container-device-interface/specs-go"
 
