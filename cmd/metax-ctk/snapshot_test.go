@@ -314,6 +314,21 @@ func TestBugreport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	node, err := sim.Node("c500-8")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range node.GPUs {
+		for _, secret := range []string{string(g.UUID), g.Serial} {
+			secret = strings.TrimPrefix(secret, "GPU-")
+			bytes := fmt.Sprintf("% x", secret)
+			for _, form := range []string{secret, bytes, strings.ReplaceAll(bytes, " ", ""), strings.ReplaceAll(bytes, " ", "-")} {
+				if strings.Contains(strings.ToLower(string(text)), strings.ToLower(form)) {
+					t.Errorf("the report has %q of GPU %d", form, g.Index)
+				}
+			}
+		}
+	}
 	s, err := snapshot.Parse(text)
 	if err != nil {
 		t.Fatal(err)

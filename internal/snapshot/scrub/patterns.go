@@ -70,6 +70,7 @@ var patterns = sync.OnceValue(func() []pattern {
 		{re: regexp.MustCompile(`\b([A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+)\b`), with: mailOf},
 		{re: regexp.MustCompile(`/(?:home|Users|users)/([^/\s"':,;]+)`), with: as(User)},
 		{re: regexp.MustCompile(`\(UUID:\s*([^)\s]+)\s*\)`), with: ifStated(UUID)},
+		{re: regexp.MustCompile(`(?im)^[ \t]*[\w .]*serial[\w ]*:[ \t]*((?:[0-9a-f]{2} ){3,}[0-9a-f]{2})[ \t]*$`), with: spacedSerial},
 		{re: regexp.MustCompile(`(?im)^[ \t]*[\w .]*(?:serial[\w ]*|\bsn)[ \t]*:[ \t]*(\S+)[ \t]*$`), with: ifStated(Serial)},
 		{re: regexp.MustCompile(`(?im)^timestamp[ \t]*:[ \t]*(\S.*)$`), with: asSecret},
 	}

@@ -171,6 +171,9 @@ func (s *Scrubber) learnedPatterns() []pattern {
 		case UUID:
 			re = `(?i)` + re
 		}
+		if l.class == Serial {
+			s.order = append(s.order, pattern{re: regexp.MustCompile(`(?i)\b` + spaced(l.word) + `\b`), word: spaced(l.word), with: spacedSerial})
+		}
 		s.order = append(s.order, pattern{
 			re: regexp.MustCompile(re), word: strings.ToLower(l.word), format: isFormatWord(l.class, l.word),
 			with: func(s *Scrubber, _ string, _, _ int) (string, bool) { return s.Word(l.class, l.word), true },

@@ -37,6 +37,8 @@ func TestText(t *testing.T) {
 		{"GPUs that are none", "GPU-Util GPU-0 GPU0 GPU#0", "GPU-Util GPU-0 GPU0 GPU#0"},
 		{"a serial number", "SN4711A xSN4711A SN4711Ab 1234", "SERIAL000001 xSN4711A SN4711Ab 1234"},
 		{"one of mx-smi's", "    Board Serial Number     : AB12\n  SN : N/A\n", "    Board Serial Number     : SERIAL000001\n  SN : N/A\n"},
+		{"one of the driver's", "pcba serial number: 41 42 31 32 00\n", "pcba serial number: 53 45 52 49 41 4c 30 30 30 30 30 31\n"},
+		{"in bytes", "is 53 4E 34 37 31 31 41, or 53 4e 34", "is 53 45 52 49 41 4c 30 30 30 30 30 31, or 53 4e 34"},
 		{"not one of a sentence", "serial numbers are not known: run it", "serial numbers are not known: run it"},
 		{"a host", "GPU07 gpu07.corp.example gpu07.other.example xgpu07 gpu070 gpu07-data. /opt", "host-1 host-1 host-1 xgpu07 gpu070 host-1-data. /opt"},
 		{"an alias", "team-a", "alias-1"},
