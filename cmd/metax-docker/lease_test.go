@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metax-ctk/container-toolkit/internal/assign"
+	"github.com/metax-ctk/container-toolkit/internal/engine/containerd"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/holders"
 	"github.com/metax-ctk/container-toolkit/internal/lease"
@@ -85,7 +86,7 @@ func TestEngine(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "real.sock"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	usual := assign.Resolve(assign.ContainerdSocket)
+	usual := assign.Resolve(containerd.Socket)
 	for _, test := range []struct {
 		client, env string
 		args        []string

@@ -35,9 +35,6 @@ const Dir = "/run/metax-container-toolkit/leases"
 // DockerSocket is where docker listens unless told otherwise.
 const DockerSocket = "/var/run/docker.sock"
 
-// ContainerdSocket is where containerd listens unless told otherwise.
-const ContainerdSocket = "/run/containerd/containerd.sock"
-
 // Config says whose leases and where to look.
 type Config struct {
 	Node gpu.Node

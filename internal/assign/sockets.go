@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/metax-ctk/container-toolkit/internal/engine/containerd"
 	"github.com/metax-ctk/container-toolkit/internal/holders/procfs"
 	"github.com/metax-ctk/container-toolkit/internal/lease"
 )
@@ -28,7 +29,7 @@ func (k Keeper) sockets(s lease.State) []string {
 // Containerd is the socket of the containerd that nerdctl and ctr talk to: the
 // one that their option names, or else CONTAINERD_ADDRESS, or the usual one.
 func Containerd(option string, getenv func(string) string) string {
-	return Resolve(strings.TrimPrefix(cmp.Or(option, getenv("CONTAINERD_ADDRESS"), ContainerdSocket), "unix://"))
+	return Resolve(strings.TrimPrefix(cmp.Or(option, getenv("CONTAINERD_ADDRESS"), containerd.Socket), "unix://"))
 }
 
 // ContainerdAddresses are the containerds that run tasks, that leases name, and the

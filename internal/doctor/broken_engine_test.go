@@ -4,6 +4,7 @@ import (
 	"net"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/cdi"
@@ -85,6 +86,14 @@ var brokenEngines = []brokenNode{
 	{
 		check: "docker-groups", severity: Info, what: "docker 28.5.2 drops the groups of CDI devices with --user", fix: "docker run --group-add 44 …",
 		tree: func(b *bench) { b.engine("dockerd", "28.5.2") },
+	},
+	{
+		check: "containerd-read", severity: Warning, what: "containerd has not read DIR/etc/containerd/config.toml: the file is newer than the daemon", fix: "systemctl restart containerd",
+		tree: func(b *bench) { b.tree["run/containerd/containerd.sock"] = sim.File{} },
+		host: func(b *bench) {
+			hour := time.Now().Add(-time.Hour)
+			b.must(os.Chtimes(b.path("run/containerd/containerd.sock"), hour, hour))
+		},
 	},
 	{
 		check: "containerd-version", severity: Warning, what: "containerd does not report its version", fix: "DIR/usr/bin/containerd --version",

@@ -183,6 +183,11 @@ var containerdChecks = []Check{
 				fmt.Sprintf(`# in %s: remove "cri" from disabled_plugins; then: systemctl restart containerd`, f.at(d.Config)))
 		}
 	}},
+	{"containerd-read", "containerd has read its configuration", func(f *Facts) bool { return f.Engines.Containerd.There() }, func(f *Facts, found *findings) {
+		for _, file := range f.Engines.Containerd.Unread {
+			found.add(Warning, fmt.Sprintf("containerd has not read %s: the file is newer than the daemon", f.at(file)), "containers are made as the file said before", "systemctl restart containerd")
+		}
+	}},
 	{"containerd-drop-in", "the drop-in of containerd is up to date", func(f *Facts) bool { return f.Engines.Containerd.There() && f.Engines.Containerd.Broken == "" }, func(f *Facts, found *findings) {
 		if f.Engines.Containerd.Stale {
 			found.add(Warning, f.at(f.Engines.Containerd.Ours)+" is out of date: the rest of containerd's configuration has changed",

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"path"
 	"strings"
 	"syscall"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/dockerd"
 	"github.com/metax-ctk/container-toolkit/internal/engine"
+	"github.com/metax-ctk/container-toolkit/internal/engine/containerd"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/setup"
 )
@@ -75,8 +77,22 @@ func dockerFacts(ctx context.Context, c Config, _ *Facts) (func(*Facts), error) 
 func containerdFacts(ctx context.Context, c Config, _ *Facts) (func(*Facts), error) {
 	d := Containerd{Engine: findEngine(ctx, c, "containerd", "containerd")}
 	containerdConfig(c, &d)
+	d.findUnread(c)
 	found := distributions(c.Root)
 	return func(f *Facts) { f.Engines.Containerd, f.Engines.Distributions = d, found }, nil
+}
+
+// findUnread finds what the daemon has not read, as it reads its configuration only at its start.
+func (d *Containerd) findUnread(c Config) {
+	socket, err := os.Lstat(c.Root.Join(containerd.Socket))
+	if err != nil || c.Trimmed {
+		return
+	}
+	for _, file := range []string{d.Config, d.Ours} {
+		if f, err := os.Stat(c.Root.Join(file)); err == nil && f.ModTime().After(socket.ModTime()) {
+			d.Unread = append(d.Unread, file)
+		}
+	}
 }
 
 func podmanFacts(ctx context.Context, c Config, _ *Facts) (func(*Facts), error) {

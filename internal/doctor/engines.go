@@ -67,6 +67,9 @@ type Containerd struct {
 	Stale bool
 	// Ours is the path of our drop-in.
 	Ours string
+	// Unread are the files of its configuration that are newer than the daemon's socket, which the
+	// daemon makes when it starts.
+	Unread []string
 }
 
 // Remote is an engine on another host.

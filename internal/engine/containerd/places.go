@@ -25,6 +25,9 @@ type Place struct {
 	layout Layout
 }
 
+// Socket is where containerd listens unless told otherwise.
+const Socket = "/run/containerd/containerd.sock"
+
 // Places are the installations of containerd that `auto` looks for.
 func Places() []Place {
 	rancher := func(name string, units ...string) Place {
@@ -37,7 +40,7 @@ func Places() []Place {
 	return []Place{
 		{
 			Name: "containerd", Path: DefaultPath, DropIns: path.Dir(DefaultDropIn),
-			Socket: "/run/containerd/containerd.sock", Units: []string{"containerd"},
+			Socket: Socket, Units: []string{"containerd"},
 		},
 		rancher("k3s", "k3s", "k3s-agent"),
 		rancher("rke2", "rke2-server", "rke2-agent"),
