@@ -46,6 +46,7 @@ func (w *wrapper) plan(cmd dockerargs.Command) (options, error) {
 	}
 	daemon := sync.OnceValue(func() inject.Daemon { return <-asked })
 	at := w.selector()
+	at.NoLinks = wanted.Count == 0 && !wanted.All && !o.Explain && !w.log.On()
 	if !at.IsHost() && o.MACA.Given {
 		return options{}, fmt.Errorf("node %q (from %s) is not this host, so its MXMACA cannot be read: leave out --maca, or make a host tree with metax-ctk sim create and name it in METAX_CTK_ROOT", at.Node, w.settings.Node.Origin)
 	}

@@ -37,6 +37,7 @@ func (w *wrapper) start(cmd dockerargs.Command) error {
 	if !at.IsHost() {
 		return nil
 	}
+	at.NoLinks = true // it has its GPUs
 	// A node without GPUs has nothing to lease, and docker starts what it can.
 	node, err := at.Load(context.Background())
 	if err != nil {

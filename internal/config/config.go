@@ -154,10 +154,18 @@ type Runtime struct {
 	Log Log
 }
 
+// runtimeSettings are the keys of a Runtime.
+var runtimeSettings = []string{
+	"runtime.runtimes", "runtime.spec-dirs", "runtime.accept-environment", "runtime.accept-environment-unprivileged",
+	"maca.default", "log.level", "log.format", "log.file",
+}
+
 // LoadRuntime returns the shim's settings in the configuration file at path, or the
-// defaults if text is nil. The whole file must be valid, as for Load.
+// defaults if text is nil. Only what is wrong with these settings is an error: a mistake in
+// another one must not keep containers from starting.
 func LoadRuntime(path string, text []byte) (Runtime, error) {
 	items, problems := parseFile(text)
+	problems = slices.DeleteFunc(problems, func(p Problem) bool { return !slices.ContainsFunc(runtimeSettings, p.Concerns) })
 	if len(problems) > 0 {
 		return Runtime{}, &Error{path, problems}
 	}

@@ -41,7 +41,7 @@ func FuzzLoad(f *testing.F) {
 	f.Add([]byte("node = \"sim:2x2x4\"\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		c, err := Load("c.toml", text, func(string) string { return "" })
-		if _, err2 := LoadRuntime("c.toml", text); (err == nil) != (err2 == nil) {
+		if _, err2 := LoadRuntime("c.toml", text); err == nil && err2 != nil {
 			t.Errorf("Load says %v, LoadRuntime %v", err, err2)
 		}
 		var tree map[string]any

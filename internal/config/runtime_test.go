@@ -51,18 +51,30 @@ func TestLoadRuntime(t *testing.T) {
 	}
 }
 
+// TestLoadRuntimeOthers: a mistake in a setting that the shim does not read stops no container.
+func TestLoadRuntimeOthers(t *testing.T) {
+	for _, text := range []string{"[docker]\nclint = 'x'\n", "[gpus]\nwait-max = 'soon'\n", "[gpus]\npolicy = 3\n"} {
+		got, err := LoadRuntime("c.toml", []byte(text+"[runtime]\nruntimes = ['crun']\n"))
+		if _, all := Load("c.toml", []byte(text), func(string) string { return "" }); all == nil {
+			t.Errorf("%q has no mistake", text)
+		}
+		if err != nil || cmp.Diff([]string{"crun"}, got.Runtimes) != "" {
+			t.Errorf("%q: %+v, %v", text, got, err)
+		}
+	}
+}
+
 func TestLoadRuntimeErrors(t *testing.T) {
 	for name, tc := range map[string]struct{ text, want string }{
-		"unknown key":           {"[runtime]\nruntime = 'x'\n", `read configuration c.toml: line 2, column 1: unknown key "runtime.runtime"`},
-		"unknown key elsewhere": {"[docker]\nclint = 'x'\n", `read configuration c.toml: line 2, column 1: unknown key "docker.clint"`},
-		"wrong type":            {"[runtime]\nruntimes = 'runc'\n", "read configuration c.toml: line 2"},
-		"text for a switch":     {"[runtime]\naccept-environment = 'no'\n", "read configuration c.toml: line 2"},
-		"no runtime":            {"[runtime]\nruntimes = []\n", "read configuration c.toml: line 2, column 1: runtime.runtimes is empty"},
-		"relative runtime":      {"[runtime]\nruntimes = ['runc', './crun']\n", `runtime.runtimes: "./crun": want at least one name or absolute path`},
-		"empty runtime":         {"[runtime]\nruntimes = ['']\n", `runtime.runtimes: "": want`},
-		"relative directory":    {"[runtime]\nspec-dirs = ['/a', 'b']\n", `read configuration c.toml: line 2, column 1: runtime.spec-dirs: "b": want at least one absolute path`},
-		"empty directory":       {"[runtime]\nspec-dirs = ['']\n", `runtime.spec-dirs: "": want`},
-		"no directory":          {"[runtime]\nspec-dirs = []\n", "runtime.spec-dirs is empty"},
+		"unknown key":        {"[runtime]\nruntime = 'x'\n", `read configuration c.toml: line 2, column 1: unknown key "runtime.runtime"`},
+		"wrong type":         {"[runtime]\nruntimes = 'runc'\n", "read configuration c.toml: line 2"},
+		"text for a switch":  {"[runtime]\naccept-environment = 'no'\n", "read configuration c.toml: line 2"},
+		"no runtime":         {"[runtime]\nruntimes = []\n", "read configuration c.toml: line 2, column 1: runtime.runtimes is empty"},
+		"relative runtime":   {"[runtime]\nruntimes = ['runc', './crun']\n", `runtime.runtimes: "./crun": want at least one name or absolute path`},
+		"empty runtime":      {"[runtime]\nruntimes = ['']\n", `runtime.runtimes: "": want`},
+		"relative directory": {"[runtime]\nspec-dirs = ['/a', 'b']\n", `read configuration c.toml: line 2, column 1: runtime.spec-dirs: "b": want at least one absolute path`},
+		"empty directory":    {"[runtime]\nspec-dirs = ['']\n", `runtime.spec-dirs: "": want`},
+		"no directory":       {"[runtime]\nspec-dirs = []\n", "runtime.spec-dirs is empty"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := LoadRuntime("c.toml", []byte(tc.text))

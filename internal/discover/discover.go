@@ -62,6 +62,9 @@ type Host struct {
 	// Surroundings is true if the network cards and the processors near the GPUs are
 	// wanted too, which no container needs.
 	Surroundings bool
+	// NoLinks is true if nothing is chosen by links: those of the driver's own files, which are
+	// most of them, are then not read, and the Node has those of the other sources.
+	NoLinks bool
 	// Timeout bounds the run of metax-mxsml, and all runs of mx-smi together; 0 stands
 	// for the defaults of their packages.
 	Timeout time.Duration
@@ -110,7 +113,7 @@ func (h Host) discover(ctx context.Context) (node gpu.Node, now fresh, other ven
 		node.Warnings = append(node.Warnings, why)
 	}
 	if ask {
-		now = h.readLayout(kernel, true)
+		now = h.readLayout(kernel, !h.NoLinks)
 		other = h.vendor(ctx, &node, kernel, now)
 		now.addTo(&node, other.Node, other.source)
 	}

@@ -67,6 +67,21 @@ func TestLayoutWithOthers(t *testing.T) {
 	}
 }
 
+// TestNoLinks: without links the rest of the layout is read all the same, and links of a record stay.
+func TestNoLinks(t *testing.T) {
+	want := simtest.Node(t, "c500-8")
+	root := simtest.Write(t, hostTree(t, "c500-8"))
+	recorded, _ := mustDiscover(t, discover.Host{Surroundings: true, Root: root, Run: run})
+	got, _ := mustDiscover(t, discover.Host{Surroundings: true, Root: root, Recorded: &recorded, NoLinks: true})
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("by record: %s", diff)
+	}
+	got, _ = mustDiscover(t, discover.Host{Surroundings: true, Root: root, NoLinks: true})
+	if len(got.Links) != 0 || got.GPUs[7].UUID != want.GPUs[7].UUID {
+		t.Errorf("links %v, UUID %s", got.Links, got.GPUs[7].UUID)
+	}
+}
+
 // changed writes the host of c500-8 with some of the driver's files changed; nil removes what
 // begins so.
 func changed(t *testing.T, change map[string]sim.Entry) discover.Host {

@@ -62,6 +62,8 @@ type Selector struct {
 	// Surroundings is true if the network cards and the processors near the GPUs are
 	// wanted too; a node that is not discovered has them in any case.
 	Surroundings bool
+	// NoLinks is true if nothing is chosen by links.
+	NoLinks bool
 	// In is the standard input for Input; nil if there is none.
 	In io.Reader
 }
@@ -147,7 +149,7 @@ func (s Selector) host() (host discover.Host, recordErr, err error) {
 	if err != nil {
 		return host, nil, err
 	}
-	host = discover.Host{Root: root, Library: s.Library, Run: s.Run, Surroundings: s.Surroundings}
+	host = discover.Host{Root: root, Library: s.Library, Run: s.Run, Surroundings: s.Surroundings, NoLinks: s.NoLinks}
 	record, recordErr := readRecord(root)
 	if recordErr != nil && s.Recorded != nil {
 		record, recordErr = recorded{Node: *s.Recorded}, nil
