@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/metax-ctk/container-toolkit/internal/discover"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
@@ -23,20 +24,32 @@ func TestReadings(t *testing.T) {
 	}
 	root, _ := withLibrary(t, hostTree(t, "c500-8"), simtest.Node(t, "c500-8"))
 	host := discover.Host{Root: root, Library: library, Run: noTool(t), Timeout: time.Minute}
-	readings, source, err := host.Readings(t.Context())
+	readings, source, err := host.Readings(t.Context(), gpu.Node{})
 	if err != nil || source != "libmxsml" || len(readings) != 8 || *readings[0].PowerW != 72 {
 		t.Errorf("by libmxsml: %s %+v, %v", source, readings, err)
 	}
 
 	root, _ = withLibrary(t, hostTree(t, "c500-8"), simtest.Node(t, "c500-8"), "crash mxSmlGetTemperatureInfo 0")
 	host = discover.Host{Root: root, Library: library, Run: usage, Timeout: time.Minute}
-	readings, source, err = host.Readings(t.Context())
+	readings, source, err = host.Readings(t.Context(), gpu.Node{})
 	if err != nil || source != "mx-smi" || len(readings) != 1 || *readings[0].UtilizationPercent != 7 || readings[0].TemperatureC != nil {
 		t.Errorf("by mx-smi: %s %+v, %v", source, readings, err)
 	}
 	host.Run = nil
-	if _, _, err = host.Readings(t.Context()); err == nil || !strings.Contains(err.Error(), "it crashed") {
+	if _, _, err = host.Readings(t.Context(), gpu.Node{}); err == nil || !strings.Contains(err.Error(), "it crashed") {
 		t.Errorf("without mx-smi: %v", err)
+	}
+
+	n := simtest.Node(t, "c500-8")
+	readings, source, err = host.Readings(t.Context(), n)
+	if err != nil || source != discover.FromDriver || len(readings) != 8 || *readings[0].PowerW != 57 {
+		t.Errorf("by the driver's files: %s %+v, %v", source, readings, err)
+	}
+	// What the library has is not read again; what it has not is added.
+	root, _ = withLibrary(t, hostTree(t, "c500-8"), n, "code mxSmlGetClocks 3")
+	readings, source, err = discover.Host{Root: root, Library: library, Timeout: time.Minute}.Readings(t.Context(), n)
+	if err != nil || source != "libmxsml" || len(readings) != 8 || *readings[0].PowerW != 72 || readings[0].Measures[gpu.ClockMHz] != 1500 {
+		t.Errorf("by both: %s %+v, %v", source, readings, err)
 	}
 
 	empty, err := hostfs.New(t.TempDir())
@@ -44,7 +57,7 @@ func TestReadings(t *testing.T) {
 		t.Fatal(err)
 	}
 	host.Root = empty
-	if _, _, err = host.Readings(t.Context()); !errors.Is(err, discover.ErrNoReadings) {
+	if _, _, err = host.Readings(t.Context(), gpu.Node{}); !errors.Is(err, discover.ErrNoReadings) {
 		t.Errorf("without both: %v", err)
 	}
 }

@@ -1,5 +1,7 @@
 package gpu
 
+import "reflect"
+
 // Reading is what a GPU measured at one time. A value that was not reported is nil.
 type Reading struct {
 	BDF                BDF  `json:"-"`
@@ -12,6 +14,12 @@ type Reading struct {
 	// LinksUp is how many ports of MetaXLink are trained.
 	LinksUp *int `json:"linksUp,omitempty"`
 	ECC     *ECC `json:"ecc,omitempty"`
+	// Measures are the further values of the GPU, Ports those of each of its ports of MetaXLink, by number, and
+	// Slices those of its slices, by index.
+	Measures Measures       `json:"measures,omitempty"`
+	Ports    []Port         `json:"ports,omitempty"`
+	Slices   []SliceReading `json:"slices,omitempty"`
+	Counters []Counter      `json:"counters,omitempty"`
 }
 
 // idleMemoryMiB is more than the memory in use that idle GPUs report: 666 MiB (N260), 826 (C500)
@@ -40,4 +48,10 @@ type ECC struct {
 	DRAMCorrected   uint32 `json:"dramCorrected"`
 	DRAMUncorrected uint32 `json:"dramUncorrected"`
 	RetiredPages    uint32 `json:"retiredPages"`
+}
+
+// IsEmpty reports whether the GPU reported nothing.
+func (r Reading) IsEmpty() bool {
+	r.BDF = BDF{}
+	return reflect.ValueOf(r).IsZero()
 }

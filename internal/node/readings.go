@@ -17,7 +17,7 @@ import (
 const readTimeout = 5 * time.Second
 
 // Readings returns what the GPUs of the node measure now, and where that is from:
-// "libmxsml", "mx-smi" or "simulation". Those of a simulated node are made up, and depend
+// "libmxsml", "mx-smi", "driver" or "simulation". Those of a simulated node are made up, and depend
 // only on the node and the number of the look. A file has none, and without a loaded driver
 // nothing is run.
 func (s Selector) Readings(ctx context.Context, n gpu.Node, look int) (readings []gpu.Reading, source string, err error) {
@@ -34,5 +34,5 @@ func (s Selector) Readings(ctx context.Context, n gpu.Node, look int) (readings 
 	if err != nil {
 		return nil, "", err
 	}
-	return discover.Host{Root: root, Library: s.Library, Run: s.Run, Timeout: readTimeout}.Readings(ctx)
+	return discover.Host{Root: root, Library: s.Library, Run: s.Run, Timeout: readTimeout}.Readings(ctx, n)
 }

@@ -179,7 +179,7 @@ func (h *host) addSliceLayout(pci string, n layoutNode, s gpu.Slice) {
 	h.file(at+"/node_id", fmt.Sprintf("%d\n", n.number))
 	h.file(at+"/gpu_id", fmt.Sprintf("%d\n", 10000+n.number))
 	use := fmt.Sprintf("%s/smi/sgpu%d", pci, s.Index)
-	h.file(use+"/meminfo", fmt.Sprintf("total %d\nused 0\nfree %[1]d\n", s.MemoryMiB<<10))
+	h.file(use+"/meminfo", fmt.Sprintf("total %d\nused 0\nfree %[1]d\n", s.MemoryMiB<<20)) // in bytes
 	h.file(use+"/utilization", "0\n")
 	h.file(use+"/overrun", "0\n")
 }

@@ -167,7 +167,7 @@ func TestHostTreeSlices(t *testing.T) {
 		nodes + "8193/unique_id":               sim.File{Data: strings.TrimPrefix(n.GPUs[2].Slices[1].UUID, "GPU-") + "\n"},
 		nodes + "8193/location":                sim.File{Data: "0000:10:00.0\n"},
 		sliced + "/sgpu/sgpu0/vram_quota":      sim.File{Data: "1024\n"},
-		sliced + "/smi/sgpu0/meminfo":          sim.File{Data: "total 1048576\nused 0\nfree 1048576\n"},
+		sliced + "/smi/sgpu0/meminfo":          sim.File{Data: "total 1073741824\nused 0\nfree 1073741824\n"},
 		parent + "0/driver":                    sim.Link("../../../../../../bus/pci/drivers/MXGVM"),
 		parent + "0/gpuvf":                     sim.File{Data: "VF #1\nBusId:0000:36:00.1\nVF State:Active\nVF #2\nBusId:0000:36:00.2\nVF State:Active\n"},
 		parent + "1/device":                    sim.File{Data: "0x4019\n"},

@@ -155,7 +155,7 @@ func (h *host) addReadings(put func(name, format string, a ...any), g gpu.GPU) {
 		put("showmeminfo", "vis vram: %d\nvram: %[1]d\nxtt: %[1]d", kib)
 		put("showmemuse", "vis vram: %d\nvram: %[1]d\nxtt: 0", used)
 	}
-	put("showtemp", "hotspot: %d\nhotlimit: 9500\nsoc: %[1]d\ncore: %[1]d", hundredthsC)
+	put("showtemp", "hotspot: %d\nhotlimit: 9500\nsoc: %[1]d\ncore: %[1]d\nhbm: %[1]d", hundredthsC)
 	way := fmt.Sprintf("way: 12000 %d %d\n", milliwatts/3/12, milliwatts/3)
 	put("showboardpowerinfo", "%s", strings.TrimSuffix(strings.Repeat(way, 3), "\n"))
 	put("capability", "power limit: %d", powerLimit(g.Model))

@@ -35,6 +35,22 @@ var faults = map[string]struct {
 	"no-layout-node":    {"c500-8", func(h *host) { h.drop(nodes + "4/") }},
 	"smi-unreadable":    {"c500-8", func(h *host) { h.drop(h.function(5) + "/smi/") }},
 	"no-driver-answers": {"c500-1", func(h *host) { h.drop(nodes + "2/") }},
+	"busy": {"c500-8-sgpu", func(h *host) {
+		for i := range h.node.GPUs {
+			smi := h.function(i) + "/smi/"
+			for name, value := range busy {
+				h.tree[smi+name] = text(value)
+			}
+			for p := range h.tree {
+				switch {
+				case strings.HasPrefix(p, smi) && strings.HasSuffix(p, "/meminfo"):
+					h.tree[p] = text("total 4096000\nused 1234\nfree 4094766")
+				case strings.HasPrefix(p, smi) && strings.HasSuffix(p, "/utilization"):
+					h.tree[p] = text("1234")
+				}
+			}
+		}
+	}},
 	"two-dies": {"c500-1", func(h *host) {
 		smi := h.function(0) + "/smi"
 		for p, e := range h.tree {
@@ -54,6 +70,27 @@ var faults = map[string]struct {
 		h.tree["sys/class/metax/mxcd"] = h.tree["sys/class/mxcd/mxcd"]
 		h.tree["sys/class/mxcd/mxcd"] = sim.Dir{}
 	}},
+}
+
+// busy are attributes of which each value differs from the others.
+var busy = map[string]string{
+	"showtemp": "hotspot: 4210\nhotlimit: 9500\nsoc: 3700\ncore: 3800\nhbm: 4500", "showuse": "encoder: 11 12 13 14\ndecoder: 20 30 40 50 60 70 80 90",
+	"showboardpowerinfo": "way: 12000 100 1201\nway: 12000 100 1302\nway: 12000 100 1403", "capability": "power limit: 300500",
+	"showclocks": "csc: 1001\ndla: 1002\nmc: 1003\nmc0: 1004\nmc1: 1005\nvpue: 1006 7\nvpud: 1007\nsoc: 1008\ndnoc: 1009\nccx: 1010\nxcore: 1011 8",
+	"pmdecsrc":   "reason: 12", "pcicurrentlinkspeed": "8.0 GT/s", "pcicurrentlinkwidth": "4",
+	"showupstreambandwidth": numbered(1, 6), "showmetalkibandwidth": numbered(11, 14), "showmetalktbandwidth": numbered(31, 14),
+	"metalki_traffic_stat": numbered(51, 14), "metalkt_traffic_stat": numbered(71, 14), "showmetalkaer": numbered(100, 14),
+	"showmeminfo": "vis vram: 1000000\nvram: 67108864\nxtt: 3000000", "showmemuse": "vis vram: 1000\nvram: 2500\nxtt: 300",
+	"ras_show_mem_ecc_info": "sram ce: 10\nsram ue: 11\ndram ce: 12\ndram ue: 13\nretired page: 14\nother: 15", "showxcuse": "xcore: 1f",
+}
+
+// numbered are lines with rising numbers.
+func numbered(first, count int) string {
+	lines := make([]string, count)
+	for i := range lines {
+		lines[i] = fmt.Sprintf("value: %d", first+i)
+	}
+	return strings.Join(lines, "\n")
 }
 
 func text(s string) sim.File { return sim.File{Data: s + "\n"} }

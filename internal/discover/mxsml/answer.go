@@ -122,4 +122,9 @@ type Reading struct {
 	PowerLimit         *uint32  `json:"powerLimitMilliwatt,omitempty"`
 	LinksUp            *int     `json:"linksUp,omitempty"`
 	ECC                *gpu.ECC `json:"ecc,omitempty"`
+	// Of these, Decode does not check anything; gpu.Reading.Check does.
+	Measures gpu.Measures       `json:"measures,omitempty"`
+	Ports    []gpu.Port         `json:"ports,omitempty"`
+	Slices   []gpu.SliceReading `json:"slices,omitempty"`
+	Counters []gpu.Counter      `json:"counters,omitempty"`
 }

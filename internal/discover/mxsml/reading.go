@@ -32,8 +32,14 @@ func (a Answer) readings() []gpu.Reading {
 			MemoryUsedMiB: scaled(r.MemoryUsedKiB, 1<<10, 0, maxMemoryKiB), MemoryTotalMiB: scaled(r.MemoryTotalKiB, 1<<10, 1, maxMemoryKiB),
 			TemperatureC: scaled(r.TemperatureCentiC, 100, -100_00, 300_00),
 			PowerW:       scaled(r.PowerMilliwatt, 1000, 0, 100_000_000), PowerLimitW: scaled(r.PowerLimit, 1000, 1, 100_000_000),
-			LinksUp: scaled(r.LinksUp, 1, 0, maxPorts), ECC: r.ECC,
+			LinksUp: scaled(r.LinksUp, 1, 0, gpu.MaxPorts), ECC: r.ECC,
+			Measures: r.Measures, Ports: r.Ports, Slices: r.Slices, Counters: r.Counters,
 		}
+		g.Check()
+		exact(&g.Measures, gpu.UsedKiB, r.MemoryUsedKiB, g.MemoryUsedMiB, 1)
+		exact(&g.Measures, gpu.TotalKiB, r.MemoryTotalKiB, g.MemoryTotalMiB, 1)
+		exact(&g.Measures, gpu.HotspotC, r.TemperatureCentiC, g.TemperatureC, 100)
+		exact(&g.Measures, gpu.Milliwatt, r.PowerMilliwatt, g.PowerW, 1)
 		out = append(out, g)
 	}
 	// It is not known which of two devices with the same address is right.
@@ -42,8 +48,12 @@ func (a Answer) readings() []gpu.Reading {
 	return out
 }
 
-// maxPorts is more ports of MetaXLink than any GPU has.
-const maxPorts = 64
+// exact sets a measure to a value that is not rounded, if the rounded one is possible.
+func exact[T int32 | int64 | uint32](m *gpu.Measures, of gpu.Measure, v *T, rounded *int, per float64) {
+	if rounded != nil {
+		m.Set(of, float64(*v)/per)
+	}
+}
 
 // scaled is a value in a unit that is so many times as large, rounded; nil without a value
 // or for one out of range.

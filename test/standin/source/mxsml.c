@@ -427,6 +427,10 @@ u32 mxSmlGetDeviceIpUsage(u32 id, u32 unit, int *out) {
 	BEGIN(out, sizeof *out);
 	DEVICE(id);
 	(void)d;
+	if (unit == 1 || unit == 2) {
+		*out = unit;
+		return OK;
+	}
 	if (unit != 4)
 		return NOT_SUPPORTED;
 	*out = count(__func__, 10 + id);
@@ -437,6 +441,10 @@ u32 mxSmlGetTemperatureInfo(u32 id, u32 sensor, int *out) {
 	BEGIN(out, sizeof *out);
 	DEVICE(id);
 	(void)d;
+	if (sensor == 3 || sensor == 15) {
+		*out = 3000 + sensor;
+		return OK;
+	}
 	if (sensor != 0)
 		return NOT_SUPPORTED;
 	*out = count(__func__, 4050 + 100 * id);
@@ -493,6 +501,155 @@ u32 mxSmlGetMetaXLinkRemoteInfo(u32 id, u32 port, struct link_remote *out) {
 			return OK;
 		}
 	return NO_DEVICE;
+}
+
+/* What follows fills an array: GIVE says how many of its items there are, and how many there is room for. */
+#define GIVE(n) \
+	do { \
+		if (*size < (n)) \
+			return TOO_SMALL; \
+		*size = count(__func__, n); \
+	} while (0)
+
+u32 mxSmlGetClocks(u32 id, u32 unit, u32 *size, u32 *out) {
+	BEGIN(out, *size * sizeof *out);
+	DEVICE(id);
+	(void)d;
+	GIVE(1);
+	*out = 100 * unit + id;
+	return OK;
+}
+
+u32 mxSmlGetCurrentClocksThrottleReason(u32 id, unsigned long long *out) {
+	BEGIN(out, sizeof *out);
+	DEVICE(id);
+	(void)d;
+	*out = 1ull << 40 | id;
+	return OK;
+}
+
+u32 mxSmlGetCurrentDpmIpPerfLevel(u32 id, u32 unit, u32 *out) {
+	BEGIN(out, sizeof *out);
+	DEVICE(id);
+	(void)d;
+	*out = unit == 1 ? 7 : 99;
+	return OK;
+}
+
+u32 mxSmlGetPcieInfo(u32 id, struct pcie_info *out) {
+	BEGIN(out, sizeof *out);
+	DEVICE(id);
+	(void)d;
+	*out = (struct pcie_info){16, 8};
+	return OK;
+}
+
+u32 mxSmlGetPcieMaxLinkInfo(u32 id, struct pcie_info *out) {
+	BEGIN(out, sizeof *out);
+	DEVICE(id);
+	(void)d;
+	*out = (struct pcie_info){32, 16};
+	return OK;
+}
+
+u32 mxSmlGetPcieThroughput(u32 id, struct throughput *out) {
+	BEGIN(out, sizeof *out);
+	DEVICE(id);
+	(void)d;
+	*out = (struct throughput){21, 22};
+	return OK;
+}
+
+u32 mxSmlGetEthThroughput(u32 id, struct throughput *out) {
+	BEGIN(out, sizeof *out);
+	DEVICE(id);
+	(void)d;
+	*out = (struct throughput){31, 32};
+	return OK;
+}
+
+u32 mxSmlGetMetaXLinkBandwidth(u32 id, u32 kind, u32 *size, struct link_bandwidth *out) {
+	BEGIN(out, *size * sizeof *out);
+	DEVICE(id);
+	(void)d;
+	GIVE(7);
+	for (u32 i = 0; i < 7; i++)
+		out[i] = (struct link_bandwidth){100 * kind + i + 1, 9999};
+	return OK;
+}
+
+u32 mxSmlGetMetaXLinkTrafficStat(u32 id, u32 kind, u32 *size, struct link_traffic *out) {
+	BEGIN(out, *size * sizeof *out);
+	DEVICE(id);
+	(void)d;
+	GIVE(7);
+	for (u32 i = 0; i < 7; i++)
+		out[i] = (struct link_traffic){((long)kind + 1) << 40 | i, 9999};
+	return OK;
+}
+
+u32 mxSmlGetMetaXLinkAer(u32 id, u32 *size, struct link_aer *out) {
+	BEGIN(out, *size * sizeof *out);
+	DEVICE(id);
+	(void)d;
+	GIVE(7);
+	for (u32 i = 0; i < 7; i++)
+		out[i] = (struct link_aer){i, 10 * i};
+	return OK;
+}
+
+u32 mxSmlGetMetaXLinkTopo(u32 id, struct link_topo *out) {
+	BEGIN(out, sizeof *out);
+	DEVICE(id);
+	(void)d;
+	*out = (struct link_topo){4, id, 0};
+	return OK;
+}
+
+u32 mxSmlGetRasErrorData(u32 id, struct ras_errors *out) {
+	BEGIN(out, sizeof *out);
+	DEVICE(id);
+	(void)d;
+	out->reg[0] = (struct ras_error){0, 3, 1, 2};
+	out->reg[1] = (struct ras_error){47, 0, 0, 0};
+	out->size = count(__func__, 2);
+	return OK;
+}
+
+u32 mxSmlGetRasStatusData(u32 id, struct ras_status *out) {
+	BEGIN(out, sizeof *out);
+	DEVICE(id);
+	(void)d;
+	out->reg[0] = (struct ras_register){6, 1, 255};
+	out->size = count(__func__, 1);
+	return OK;
+}
+
+u32 mxSmlGetPciEventInfo(u32 id, u32 kind, struct pci_event *out, u32 *size) {
+	BEGIN(out, *size * sizeof *out);
+	DEVICE(id);
+	(void)d;
+	GIVE(1);
+	out->bit = 0;
+	out->count = 50 + kind;
+	put(__func__, out->name, sizeof out->name, kind ? "event" : "surprise down");
+	return OK;
+}
+
+u32 mxSmlGetOpticalModuleStatus(u32 id, struct optical_module *out, u32 *size) {
+	BEGIN(out, *size * sizeof *out);
+	DEVICE(id);
+	(void)d;
+	GIVE(1);
+	out->temperature = 5150;
+	return OK;
+}
+
+u32 mxSmlGetSgpuUsage(u32 id, u32 index, int *out) {
+	BEGIN(out, sizeof *out);
+	SLICE(id, index);
+	*out = 1250;
+	return OK;
 }
 
 u32 mxSmlGetSgpuToggle(u32 id, u32 *out) {

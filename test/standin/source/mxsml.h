@@ -59,6 +59,63 @@ struct electric_info {
 	u32 voltage, current, power;
 };
 
+struct pcie_info {
+	float speed;
+	u32 width;
+};
+
+struct throughput {
+	int rx, tx;
+};
+
+struct link_bandwidth {
+	int request, response;
+};
+
+struct link_traffic {
+	long request, response;
+};
+
+struct link_aer {
+	int ce, ue;
+};
+
+struct link_topo {
+	u32 topology_id, socket_id, die_id;
+};
+
+struct optical_module {
+	int temperature;
+	u32 voltage, module_state, path_state, rx_state[2], version[2];
+};
+
+struct pci_event {
+	int bit;
+	u32 count;
+	char first[20];
+	char name[64];
+};
+
+struct ras_error {
+	u32 unit, index;
+	int ue, ce;
+};
+
+struct ras_errors {
+	struct ras_error reg[128];
+	int size;
+};
+
+struct ras_register {
+	u32 unit, index;
+	int data;
+};
+
+struct ras_status {
+	struct ras_register reg[128];
+	int size;
+};
+
 struct unavailable {
 	int code;
 	char reason[64];

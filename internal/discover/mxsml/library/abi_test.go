@@ -31,6 +31,16 @@ var structures = []struct {
 	{"sgpu_memory", 24, sgpuMemory{}, "total used free"},
 	{"ecc_count", 20, eccCount{}, "sram_ce sram_ue dram_ce dram_ue retired"},
 	{"electric_info", 12, electricInfo{}, "voltage current power"},
+	{"pcie_info", 8, pcieInfo{}, "speed width"},
+	{"throughput", 8, throughput{}, "rx tx"},
+	{"link_bandwidth", 8, linkBandwidth{}, "request response"},
+	{"link_traffic", 16, linkTraffic{}, "request response"},
+	{"link_aer", 8, linkAER{}, "ce ue"},
+	{"link_topo", 12, linkTopo{}, "topology_id socket_id die_id"},
+	{"optical_module", 32, opticalModule{}, "temperature voltage module_state path_state rx_state version"},
+	{"pci_event", 92, pciEvent{}, "bit count first name"},
+	{"ras_errors", 2052, rasErrors{}, "reg size"},
+	{"ras_status", 1540, rasStatus{}, "reg size"},
 	{"unavailable", 68, unavailable{}, "code reason"},
 }
 

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
 // Readings queries what each device measures now, without virtual functions. It fails if
@@ -25,6 +26,7 @@ func (l *Library) Readings() (mxsml.Answer, error) {
 			continue
 		}
 		r := l.reading(n, id, info)
+		l.measure(id, info, &r)
 		if r.BDF, err = fieldText("mxSmlGetDeviceInfo", info.BDF[:]); err != nil {
 			n.failed("PCI address", id, err)
 			continue
@@ -73,6 +75,8 @@ func (l *Library) readUse(n *notes, id uint32, r *mxsml.Reading) {
 	memory, err := getStruct(l, "mxSmlGetMemoryInfo", l.fn.Memory != nil, func(p *memoryInfo) uint32 { return l.fn.Memory(id, p) })
 	if n.failed("memory", id, err); err == nil {
 		r.MemoryUsedKiB, r.MemoryTotalKiB = &memory.VRAMUsed, &memory.VRAMTotal
+		r.Measures.Set(gpu.SystemUsedKiB, float64(memory.XTTUsed))
+		r.Measures.Set(gpu.SystemTotalKiB, float64(memory.XTTTotal))
 	}
 	ports, err := getStruct(l, "mxSmlGetMetaXLinkInfo", l.fn.LinkInfo != nil, func(p *linkInfo) uint32 { return l.fn.LinkInfo(id, p) })
 	if n.failed("ports", id, err); err == nil {
@@ -81,6 +85,8 @@ func (l *Library) readUse(n *notes, id uint32, r *mxsml.Reading) {
 			if finite(ports.Speed[i]) > 0 && ports.Width[i] > 0 {
 				up++
 			}
+			setPort(r, i, gpu.PortGTps, float64(ports.Speed[i]))
+			setPort(r, i, gpu.PortLanes, float64(ports.Width[i]))
 		}
 		r.LinksUp = &up
 	}
