@@ -60,7 +60,10 @@ func TestMonitoring(t *testing.T) {
 	endpoints := at(t, monitor.Object, "spec", "podMetricsEndpoints").([]any)
 	if d := cmp.Diff([]any{map[string]any{
 		"port": "metrics", "interval": "15s", "honorLabels": true,
-		"relabelings": []any{map[string]any{"sourceLabels": []any{"__meta_kubernetes_pod_node_name"}, "targetLabel": "node"}},
+		"relabelings": []any{
+			map[string]any{"sourceLabels": []any{"__meta_kubernetes_pod_node_name"}, "targetLabel": "node"},
+			map[string]any{"sourceLabels": []any{"__meta_kubernetes_pod_label_app_kubernetes_io_name"}, "regex": "metax-exporter", "targetLabel": "job", "replacement": "metax-mx-exporter"},
+		},
 	}}, endpoints); d != "" {
 		t.Error(d)
 	}

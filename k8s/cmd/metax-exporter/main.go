@@ -54,6 +54,8 @@ func flags() []cli.Flag {
 		&cli.StringFlag{Name: "podresources-socket", Value: podresources.Socket, EnvVars: env("PODRESOURCES_SOCKET"), Usage: "socket of the kubelet, for the pods of GPUs; empty for none"},
 		&cli.StringFlag{Name: "lease-dir", Value: leaseDir, EnvVars: env("LEASE_DIR"), Usage: "folder with the leases of metax-docker; empty for none"},
 		&cli.StringFlag{Name: "slice-dir", Value: protocol.SliceDir, EnvVars: env("SLICE_DIR"), Usage: "folder in which metax-gpu-device says whose slices of GPUs are; empty for none"},
+		&cli.BoolFlag{Name: "vendor-names", Value: true, EnvVars: env("VENDOR_NAMES"), Usage: "also serve metrics with the names, labels and units of the vendor's exporter"},
+		&cli.StringFlag{Name: "node-name", EnvVars: env("NODE_NAME"), Usage: "the node's name in those metrics; empty for that of the host"},
 		&cli.IntFlag{Name: "good-looks", Value: health.DefaultRules.Good, EnvVars: env("GOOD_LOOKS"), Usage: "looks in a row until an unhealthy GPU is healthy again"},
 		&cli.IntFlag{Name: "bad-looks", Value: health.DefaultRules.Bad, EnvVars: env("BAD_LOOKS"), Usage: "looks in a row until a GPU is unhealthy"},
 		&cli.StringSliceFlag{Name: "exclude-gpus", EnvVars: env("EXCLUDE_GPUS"), Usage: "GPUs without metrics of their health: indices, UUIDs or PCI addresses"},
@@ -94,15 +96,34 @@ func run(c *cli.Context) error {
 	if rules.Good < 1 || rules.Bad < 1 {
 		return errors.New("--good-looks and --bad-looks are at least 1")
 	}
+	collector := metrics.Collector{}
+	if c.Bool("vendor-names") {
+		if collector.Hostname, err = nodeName(c.String("node-name")); err != nil {
+			return err
+		}
+	}
 	e := exporter.New(sources, rules, log)
+	collector.Take = e.Take
 	go client.Watch(c.Context, e.See)
-	return serve(c.Context, c.String("address"), e, log)
+	return serve(c.Context, c.String("address"), collector, log)
+}
+
+// nodeName is the name that was given, or that of the host.
+func nodeName(given string) (string, error) {
+	if given != "" {
+		return given, nil
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return "", fmt.Errorf("find the name of this host (--node-name): %w", err)
+	}
+	return host, nil
 }
 
 // serve serves until the context ends.
-func serve(ctx context.Context, address string, e *exporter.Exporter, log *slog.Logger) error {
+func serve(ctx context.Context, address string, collector metrics.Collector, log *slog.Logger) error {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(metrics.Collector{Take: e.Take})
+	registry.MustRegister(collector)
 	log.Info("serving metrics", "address", address)
 	return status.Serve(ctx, address, registry, func() error { return nil })
 }

@@ -2,6 +2,7 @@ package exporter
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/health"
 	"github.com/metax-ctk/container-toolkit/internal/holders/podresources"
+	"github.com/metax-ctk/container-toolkit/internal/node"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/exporter/metrics"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
@@ -39,6 +41,10 @@ const Timeout = 8 * time.Second
 // MaxAge is how old readings may be, and for how long what a silent reader said counts.
 const MaxAge = 30 * time.Second
 
+// patience is how long a scrape waits for readings, which come from the vendor's library. Later ones are for the
+// next scrape, and until then the last ones count, unless they are too old.
+const patience = time.Second
+
 // leastAge is how long a Snapshot is used again, so that many scrapers do not make the vendor's
 // software work.
 const leastAge = time.Second
@@ -49,6 +55,7 @@ type Exporter struct {
 	rules   Rules
 	log     *slog.Logger
 	now     func() time.Time
+	wait    time.Duration // patience
 
 	mu     sync.Mutex // of what See writes
 	report reader.Report
@@ -58,12 +65,14 @@ type Exporter struct {
 	taking sync.Mutex // of what Take writes
 	taken  metrics.Snapshot
 	at     time.Time
+	read   node.Bounded[reader.Readings]
+	last   reader.Readings
 	failed map[string]string // source → why it failed, as it was logged
 }
 
 // New returns an Exporter that has not seen anything.
 func New(sources Sources, rules Rules, log *slog.Logger) *Exporter {
-	return &Exporter{sources: sources, rules: rules, log: log, now: time.Now, silent: time.Now(), failed: map[string]string{}}
+	return &Exporter{sources: sources, rules: rules, log: log, now: time.Now, wait: patience, silent: time.Now(), failed: map[string]string{}}
 }
 
 // See takes note of a report, as reader.Client.Watch gives them: one with the token of the last
@@ -99,12 +108,11 @@ func (e *Exporter) Take() metrics.Snapshot {
 
 func (e *Exporter) take(ctx context.Context) metrics.Snapshot {
 	var asked sync.WaitGroup
-	var readings reader.Readings
 	var pods []podresources.Container
 	var slices map[string]protocol.SliceFile
 	var leases []usage.Lease
 	var readingsErr, podsErr, slicesErr, leasesErr error
-	asked.Go(func() { readings, readingsErr = e.sources.Readings(ctx) })
+	asked.Go(func() { readingsErr = e.askReadings(ctx) })
 	if e.sources.Pods != nil {
 		asked.Go(func() { pods, podsErr = e.sources.Pods(ctx) })
 	}
@@ -121,12 +129,13 @@ func (e *Exporter) take(ctx context.Context) metrics.Snapshot {
 	silent := e.silent
 	e.mu.Unlock()
 	s.Users = metrics.UsersOf(s.Node, pods, slices, leases)
+	s.SliceUsers = metrics.SliceUsersOf(pods, slices)
 	if !silent.IsZero() && e.now().Sub(silent) > MaxAge {
 		s.Node = gpu.Node{} // of the GPUs, only that their health is unknown is still true
 	}
 	s.Sources[metrics.FromReadings] = e.answered(metrics.FromReadings, readingsErr)
-	if e.now().Sub(readings.At) <= MaxAge {
-		s.Readings = readingsOf(readings)
+	if e.now().Sub(e.last.At) <= MaxAge {
+		s.Readings = readingsOf(e.last)
 	}
 	if e.sources.Pods != nil {
 		s.Sources[metrics.FromKubelet] = e.answered(metrics.FromKubelet, podsErr)
@@ -138,6 +147,17 @@ func (e *Exporter) take(ctx context.Context) metrics.Snapshot {
 		s.Sources[metrics.FromLeases] = e.answered(metrics.FromLeases, leasesErr)
 	}
 	return s
+}
+
+// askReadings asks for readings. The last ones stay only while others are late.
+func (e *Exporter) askReadings(ctx context.Context) error {
+	readings, err := e.read.Do(ctx, e.wait, func(ctx context.Context) (reader.Readings, error) {
+		return e.sources.Readings(context.WithoutCancel(ctx)) // the scrape that asked may be over before the answer
+	})
+	if !errors.Is(err, node.ErrLate) {
+		e.last = readings
+	}
+	return err
 }
 
 // answered logs why a source fails, when that begins or changes.

@@ -135,6 +135,42 @@ func TestNothingFreezes(t *testing.T) {
 	}
 }
 
+// TestLateReadings: a library that hangs delays no scrape for longer than the patience. Meanwhile the last readings
+// count, until they are too old; late ones are for a later scrape, and nobody asks again before.
+func TestLateReadings(t *testing.T) {
+	w, e := newWorld(t)
+	w.see(e, "a")
+	e.Take()
+	answer := e.sources.Readings
+	hanging, done := make(chan struct{}), make(chan struct{})
+	e.wait = time.Millisecond
+	e.sources.Readings = func(ctx context.Context) (reader.Readings, error) {
+		defer close(done)
+		<-hanging
+		if err := ctx.Err(); err != nil {
+			t.Errorf("the question ended with the scrape: %v", err)
+		}
+		return answer(ctx)
+	}
+	for _, step := range []struct {
+		after    time.Duration
+		readings int
+	}{{leastAge, 4}, {MaxAge - leastAge, 4}, {leastAge, 0}} {
+		w.now = w.now.Add(step.after)
+		if s := e.Take(); len(s.Readings) != step.readings || s.Sources[metrics.FromReadings] || len(s.Users) != 2 {
+			t.Errorf("after %s: %+v", step.after, s)
+		}
+	}
+	w.readingsAt = w.now
+	close(hanging)
+	<-done
+	e.wait = time.Minute
+	w.now = w.now.Add(leastAge)
+	if s := e.Take(); len(s.Readings) != 4 || !s.Sources[metrics.FromReadings] || w.asked != 2 {
+		t.Errorf("asked %d times: %+v", w.asked, s)
+	}
+}
+
 // TestSilentReader: the GPUs of a reader that does not answer are unknown after some looks, and
 // nothing else is said of them after some time.
 func TestSilentReader(t *testing.T) {

@@ -104,6 +104,7 @@ func decodeReadings(text []byte) (Readings, error) {
 		}
 		seen[g.BDF] = true
 		r.GPUs[i].Reading.BDF = g.BDF
+		r.GPUs[i].Reading.Check()
 	}
 	r.Source = line(r.Source)
 	return r, nil

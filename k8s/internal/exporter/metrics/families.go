@@ -30,6 +30,41 @@ var (
 	Info        = Family{"metax_gpu_info", "Always 1; the labels describe the GPU", []string{"gpu", "uuid", "bdf", "model", "product", "numa", "link_domain"}}
 )
 
+// The families of a GPU's further measures, in base units.
+var (
+	Clock          = ofGPU("metax_gpu_clock_hertz", "Clock frequency of a unit of the GPU", "unit")
+	Throttled      = ofGPU("metax_gpu_clock_throttle_reasons", "Why clocks are lower than they could be, as bits of the driver's; 0 if they are not")
+	Level          = ofGPU("metax_gpu_performance_level", "Performance level of the compute units; higher is faster")
+	CodecUse       = ofGPU("metax_gpu_codec_utilization_ratio", "Share of time in which an encoder or decoder works, from 0 to 1", "unit")
+	HBMTemperature = ofGPU("metax_gpu_hbm_temperature_celsius", "Temperature of the GPU's memory")
+	BoardTemp      = ofGPU("metax_gpu_board_temperature_celsius", "Temperature of the board's voltage regulators")
+	OpticalTemp    = ofGPU("metax_gpu_optical_module_temperature_celsius", "Temperature of an optical module", "module")
+	SystemUsed     = ofGPU("metax_gpu_system_memory_used_bytes", "Memory of the host that the GPU uses")
+	SystemTotal    = ofGPU("metax_gpu_system_memory_total_bytes", "Memory of the host that the GPU may use")
+	PCIeSpeed      = ofGPU("metax_gpu_pcie_transfers_per_second", "Speed of a lane of the PCIe link")
+	PCIeLanes      = ofGPU("metax_gpu_pcie_lanes", "Lanes of the PCIe link")
+	PCIeMaxSpeed   = ofGPU("metax_gpu_pcie_max_transfers_per_second", "Speed of a lane that the GPU and the bridge above it can have")
+	PCIeMaxLanes   = ofGPU("metax_gpu_pcie_max_lanes", "Lanes that the GPU and the bridge above it can have")
+	PCIeRate       = ofGPU("metax_gpu_pcie_bytes_per_second", "Throughput of PCIe", "direction")
+	EthernetRate   = ofGPU("metax_gpu_ethernet_bytes_per_second", "Throughput of Ethernet", "direction")
+	PCIEvents      = ofGPU("metax_gpu_pci_events_total", "Events of PCIe that the driver counted", "type", "event")
+	RASErrors      = ofGPU("metax_gpu_ras_errors_total", "Errors in a register of a unit that has any", "register", "kind")
+	RASStatus      = ofGPU("metax_gpu_ras_status", "Content of a status register of a unit", "register")
+	PortSpeed      = ofGPU("metax_gpu_link_transfers_per_second", "Speed of a lane of a port of MetaXLink; 0 if it is down", "port")
+	PortLanes      = ofGPU("metax_gpu_link_lanes", "Lanes of a port of MetaXLink; 0 if it is down", "port")
+	PortRate       = ofGPU("metax_gpu_link_bytes_per_second", "Throughput of a port of MetaXLink", "port", "direction")
+	PortBytes      = ofGPU("metax_gpu_link_bytes_total", "Bytes that a port of MetaXLink has carried", "port", "direction")
+	PortErrors     = ofGPU("metax_gpu_link_errors_total", "Transmission errors of a port of MetaXLink", "port", "kind")
+)
+
+// The families of a slice, which have its user.
+var (
+	SliceCompute = ofSlice("metax_slice_compute_ratio", "Share of the GPU's compute units that the slice has, from 0 to 1")
+	SliceUse     = ofSlice("metax_slice_utilization_ratio", "How much of the GPU the slice uses, from 0 to 1")
+	SliceUsed    = ofSlice("metax_slice_memory_used_bytes", "Memory of the slice in use")
+	SliceTotal   = ofSlice("metax_slice_memory_total_bytes", "Memory of the slice")
+)
+
 // The families of a node.
 var (
 	GPUs       = Family{"metax_gpus", "GPUs that the node has had since the exporter started, missing ones too", nil}
@@ -43,6 +78,9 @@ var (
 func Families() []Family {
 	return []Family{
 		Healthy, Problem, Users, Utilization, MemoryUsed, MemoryTotal, Temperature, Power, PowerLimit, LinksUp, LinksLost, ECCErrors, Retired, Info,
+		Clock, Throttled, Level, CodecUse, HBMTemperature, BoardTemp, OpticalTemp, SystemUsed, SystemTotal,
+		PCIeSpeed, PCIeLanes, PCIeMaxSpeed, PCIeMaxLanes, PCIeRate, EthernetRate, PCIEvents, RASErrors, RASStatus,
+		PortSpeed, PortLanes, PortRate, PortBytes, PortErrors, SliceCompute, SliceUse, SliceUsed, SliceTotal,
 		GPUs, Software, SourceUp, LookTime, LookFailed,
 	}
 }
@@ -51,3 +89,6 @@ func Families() []Family {
 func ofGPU(name, help string, more ...string) Family {
 	return Family{name, help, append(gpuLabels[:len(gpuLabels):len(gpuLabels)], more...)}
 }
+
+// ofSlice is a family of a slice, which has the labels of its GPU, and those of the slice's user.
+func ofSlice(name, help string) Family { return ofGPU(name, help, "slice", "slice_uuid") }

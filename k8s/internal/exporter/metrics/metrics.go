@@ -13,14 +13,23 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
 
-// Collector is a collector of Prometheus. Take is called at every scrape, also at the same
-// time as another.
-type Collector struct{ Take func() Snapshot }
+// Collector is a collector of Prometheus.
+type Collector struct {
+	// Take is called at every scrape, also at the same time as another.
+	Take func() Snapshot
+	// Hostname is the node's name in the metrics with the vendor's names; empty for none of them.
+	Hostname string
+}
 
 // Describe implements prometheus.Collector.
 func (c Collector) Describe(to chan<- *prometheus.Desc) {
 	for _, f := range Families() {
 		to <- f.desc()
+	}
+	if c.Hostname != "" {
+		for _, f := range VendorFamilies() {
+			to <- f.desc()
+		}
 	}
 }
 
@@ -31,11 +40,7 @@ func (c Collector) Collect(to chan<- prometheus.Metric) {
 		for i, l := range labels {
 			labels[i] = strings.ToValidUTF8(l, "\uFFFD")
 		}
-		kind := prometheus.GaugeValue
-		if strings.HasSuffix(f.Name, "_total") {
-			kind = prometheus.CounterValue
-		}
-		to <- prometheus.MustNewConstMetric(f.desc(), kind, value, labels...)
+		to <- prometheus.MustNewConstMetric(f.desc(), f.kind(), value, labels...)
 	}
 	s.node(send)
 	lost := map[int]int{}
@@ -49,6 +54,22 @@ func (c Collector) Collect(to chan<- prometheus.Metric) {
 	for _, c := range s.Health.GPUs {
 		s.health(send, c)
 	}
+	if c.Hostname != "" {
+		s.vendor(send, c.Hostname)
+	}
+}
+
+// kind is untyped for metrics with the vendor's names that end as Prometheus has it for counters and
+// histograms: the vendor calls them gauges.
+func (f Family) kind() prometheus.ValueType {
+	isVendors := strings.HasPrefix(f.Name, "mx_")
+	switch isTotal := strings.HasSuffix(f.Name, "_total"); {
+	case isVendors && (isTotal || strings.HasSuffix(f.Name, "_count")):
+		return prometheus.UntypedValue
+	case isTotal:
+		return prometheus.CounterValue
+	}
+	return prometheus.GaugeValue
 }
 
 func (f Family) desc() *prometheus.Desc {
@@ -96,13 +117,25 @@ func (s Snapshot) gpu(send send, g gpu.GPU, lost int) {
 	if s.usersKnown() {
 		send(Users, float64(len(s.Users[g.BDF])), name...)
 	}
+	r := s.readingOf(g)
+	of := func(f Family, value float64, more ...string) {
+		send(f, value, append(labels[:len(labels):len(labels)], more...)...)
+	}
+	reading(of, r)
+	measures(of, r)
+	s.slices(func(f Family, value float64, user User, more ...string) {
+		send(f, value, append(append(name[:3:3], user.labels()...), more...)...)
+	}, g, r)
+}
+
+// readingOf is what a GPU measures; without values if that is not known.
+func (s Snapshot) readingOf(g gpu.GPU) gpu.Reading {
 	for _, r := range s.Readings {
 		if r.BDF == g.BDF {
-			reading(func(f Family, value float64, more ...string) {
-				send(f, value, append(labels[:len(labels):len(labels)], more...)...)
-			}, r)
+			return r
 		}
 	}
+	return gpu.Reading{}
 }
 
 // usersKnown reports whether each source of users that is asked has answered.

@@ -3,6 +3,7 @@ package metrics
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -39,11 +40,17 @@ func snapshot(t testing.TB, name string) Snapshot {
 	}
 }
 
-// text is what Prometheus gets.
+// text is what Prometheus gets, without the vendor's names.
 func text(t testing.TB, s Snapshot) string {
 	t.Helper()
+	return textFor(t, s, "")
+}
+
+// textFor is what Prometheus gets of the node with the name.
+func textFor(t testing.TB, s Snapshot, hostname string) string {
+	t.Helper()
 	r := prometheus.NewPedanticRegistry()
-	r.MustRegister(Collector{func() Snapshot { return s }})
+	r.MustRegister(Collector{Take: func() Snapshot { return s }, Hostname: hostname})
 	families, err := r.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -82,8 +89,24 @@ func snapshots(t testing.TB) map[string]Snapshot {
 	look.Failed = ""
 	broken.Health, _ = broken.Health.Next(look, health.DefaultRules)
 
+	// Two slices are one pod's, and one nobody's; the GPU has every kind of counter.
+	sliced := snapshot(t, "c500-1")
+	g := &sliced.Node.GPUs[0]
+	g.Mode = gpu.ModeSGPU
+	for i := range 3 {
+		g.Slices = append(g.Slices, gpu.Slice{Kind: gpu.SliceSGPU, Index: i, UUID: fmt.Sprintf("SGPU-%d", i), ComputePercent: 10 * (i + 1), MemoryMiB: 1024})
+	}
+	sliced.Readings = sim.Readings(sliced.Node, 0)
+	sliced.Readings[0].Counters = append(sliced.Readings[0].Counters, []gpu.Counter{
+		{Kind: gpu.OpticalC, Name: "0", Value: 51.5}, {Kind: gpu.CountRAS, Type: gpu.Corrected, Name: "MC reg3", Value: 2}, {Kind: gpu.RASStatus, Name: "MC reg3", Value: 255},
+	}...)
+	sliced.Readings[0].Measures.Set(gpu.EthTxMBps, 1)
+	parts := map[string]protocol.SliceFile{"SGPU-0": {ID: "x-sgpu0"}, "SGPU-1": {ID: "x-sgpu1"}}
+	pods := []podresources.Container{{Namespace: "team-a", Pod: "infer", Name: "main", Devices: map[string][]string{"metax-tech.com/sgpu": {"x-sgpu0", "x-sgpu1"}}}}
+	sliced.Users, sliced.SliceUsers = UsersOf(sliced.Node, pods, parts, nil), SliceUsersOf(pods, parts)
+
 	return map[string]Snapshot{
-		"in-use": inUse, "broken": broken,
+		"in-use": inUse, "broken": broken, "sliced": sliced,
 		"silent": {Sources: map[string]bool{FromReader: false, FromKubelet: false, FromLeases: false}},
 	}
 }
@@ -114,7 +137,7 @@ func TestGolden(t *testing.T) {
 func TestLint(t *testing.T) {
 	all := ""
 	for _, s := range snapshots(t) {
-		problems, err := testutil.CollectAndLint(Collector{func() Snapshot { return s }})
+		problems, err := testutil.CollectAndLint(Collector{Take: func() Snapshot { return s }})
 		if err != nil || len(problems) > 0 {
 			t.Errorf("%v, %v", problems, err)
 		}

@@ -23,6 +23,8 @@ type Snapshot struct {
 	Readings []gpu.Reading
 	// Users are those of each GPU.
 	Users map[gpu.BDF][]User
+	// SliceUsers are those of slices, by the UUIDs of slices.
+	SliceUsers map[string]User
 	// Sources says for each source whether it has answered.
 	Sources map[string]bool
 }
@@ -84,6 +86,21 @@ func UsersOf(n gpu.Node, containers []podresources.Container, parts map[string]p
 	}
 	for _, of := range users {
 		slices.SortFunc(of, func(a, b User) int { return slices.Compare(a.labels(), b.labels()) })
+	}
+	return users
+}
+
+// SliceUsersOf returns the container that has each slice, by the UUIDs of slices.
+func SliceUsersOf(containers []podresources.Container, parts map[string]protocol.SliceFile) map[string]User {
+	users := map[string]User{}
+	for uuid, part := range parts {
+		for _, c := range containers {
+			for _, ids := range c.Devices {
+				if slices.Contains(ids, part.ID) {
+					users[uuid] = User{Namespace: c.Namespace, Pod: c.Pod, Container: c.Name}
+				}
+			}
+		}
 	}
 	return users
 }

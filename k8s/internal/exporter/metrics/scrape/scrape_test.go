@@ -17,19 +17,22 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/health"
 	"github.com/metax-ctk/container-toolkit/internal/holders/podresources"
 	"github.com/metax-ctk/container-toolkit/internal/node"
+	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/device/plugin"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/exporter"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/exporter/metrics"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/reader"
 )
 
-// TestScrape starts Prometheus on three simulated nodes: one whose GPUs are in use, one with
-// everything wrong that an alert is about, and one whose reader does not answer.
+// TestScrape starts Prometheus on four simulated nodes: one whose GPUs are in use, one with
+// everything wrong that an alert is about, one with slices, and one whose reader does not answer.
 func TestScrape(t *testing.T) {
 	bin := fetched(t)
 	nodes := map[string]string{
-		"gpu-good": working.serve(t), "gpu-bad": broken.serve(t), "gpu-silent": simulation{node: "c500-1", silent: true}.serve(t),
+		"gpu-good": working.serve(t, "gpu-good"), "gpu-bad": broken.serve(t, "gpu-bad"), "gpu-sliced": sliced.serve(t, "gpu-sliced"),
+		"gpu-silent": simulation{node: "c500-1", silent: true}.serve(t, "gpu-silent"),
 	}
 	at := start(t, filepath.Join(bin, "prometheus"), nodes)
 	check(t, filepath.Join(bin, "promtool"), slices.Collect(maps.Values(nodes))...)
@@ -42,6 +45,7 @@ func TestScrape(t *testing.T) {
 			}
 		})
 	}
+	vendorQueries(t, at)
 	for query, want := range map[string]string{
 		`count(metax_gpu_healthy{node="gpu-silent"}) or vector(0)`:                   "0",
 		`count(metax_gpu_healthy{node="gpu-good"})`:                                  "8",
@@ -64,6 +68,7 @@ type simulation struct {
 	read   func(reads int, all []gpu.Reading)
 	pods   func(gpu.Node) []podresources.Container
 	leases func(gpu.Node) []usage.Lease
+	slices map[string]protocol.SliceFile
 }
 
 // working is a node on which a pod has four GPUs, and a lease another.
@@ -76,10 +81,27 @@ var working = simulation{
 		}
 		return []podresources.Container{{Namespace: "team-a", Pod: "train", Name: "main", Devices: map[string][]string{"metax-tech.com/gpu": ids}}}
 	},
+	read: func(reads int, all []gpu.Reading) {
+		all[0].Counters = append(all[0].Counters, gpu.Counter{Kind: gpu.CountRAS, Type: gpu.Corrected, Name: "MC reg3", Value: 2})
+		for _, p := range all[0].Ports { // of which the values of the first are those of the last look
+			p.Measures[gpu.PortTxBytes], p.Measures[gpu.PortRxBytes] = float64(1000*reads), float64(2000*reads)
+		}
+	},
 	leases: func(n gpu.Node) []usage.Lease {
 		return []usage.Lease{{ID: "0123456789ab", GPUs: []gpu.BDF{n.GPUs[5].BDF}}}
 	},
 }
+
+// sliced is a node on which a pod has a slice of GPU 2.
+var sliced = simulation{
+	node: "c500-8-sgpu",
+	pods: func(n gpu.Node) []podresources.Container {
+		return []podresources.Container{{Namespace: "team-a", Pod: "infer", Name: "main", Devices: map[string][]string{"metax-tech.com/sgpu": {"some-sgpu0"}}}}
+	},
+	slices: map[string]protocol.SliceFile{slicedNode.GPUs[2].Slices[0].UUID: {ID: "some-sgpu0"}},
+}
+
+var slicedNode, _ = sim.Node("c500-8-sgpu")
 
 // broken is a node with a lost link and an unhealthy GPU, on which another is hot and has memory errors, and looks
 // fail after the first.
@@ -98,7 +120,7 @@ var broken = simulation{
 
 // serve starts a reader, an exporter and a device plugin that the kubelet does not follow, and
 // returns the address of their metrics.
-func (s simulation) serve(t *testing.T) string {
+func (s simulation) serve(t *testing.T, name string) string {
 	t.Helper()
 	at := node.Selector{Node: s.node}
 	n, err := at.Load(t.Context())
@@ -113,6 +135,9 @@ func (s simulation) serve(t *testing.T) string {
 		}
 		return s.pods(n), nil
 	}
+	if s.slices != nil {
+		sources.Slices = func() (map[string]protocol.SliceFile, error) { return s.slices, nil }
+	}
 	sources.Leases = func() ([]usage.Lease, error) {
 		if s.leases == nil {
 			return nil, nil
@@ -123,7 +148,7 @@ func (s simulation) serve(t *testing.T) string {
 	go client.Watch(t.Context(), e.See)
 
 	r := prometheus.NewPedanticRegistry()
-	r.MustRegister(metrics.Collector{Take: e.Take})
+	r.MustRegister(metrics.Collector{Take: e.Take, Hostname: name})
 	plugin.NewMetrics(r, new(plugin.Server).Registered)
 	server := httptest.NewServer(promhttp.HandlerFor(r, promhttp.HandlerOpts{}))
 	t.Cleanup(server.Close)

@@ -1,0 +1,202 @@
+package metrics
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/health"
+	"github.com/metax-ctk/container-toolkit/internal/holders/podresources"
+	"github.com/metax-ctk/container-toolkit/internal/usage"
+)
+
+// vendorSnapshot is a c500-8 that measures what the vendor's exporter was given for its recorded answer.
+func vendorSnapshot(t *testing.T) Snapshot {
+	t.Helper()
+	s := snapshot(t, "c500-8")
+	s.Node.GPUs[0].UUID = "GPU-c33d2d24-6bde-385d-c361-93f9184b8c20"
+	s.Node.GPUs[0].VBIOS = "1.30.0.0"
+	idle := 0
+	r := gpu.Reading{
+		BDF: s.Node.GPUs[0].BDF, UtilizationPercent: &idle, ECC: &gpu.ECC{},
+		Measures: gpu.Measures{
+			gpu.HotspotC: 35.5, gpu.HBMC: 36, gpu.BoardC: 34, gpu.EncoderPercent: 0, gpu.DecoderPercent: 0,
+			gpu.UsedKiB: 845824, gpu.TotalKiB: 64 << 20, gpu.SystemUsedKiB: 4096, gpu.SystemTotalKiB: 64 << 20, gpu.Milliwatt: 54036,
+			gpu.EncoderMHz: 600, gpu.DecoderMHz: 600, gpu.MemoryClockMHz: 1600, gpu.ClockMHz: 1500, gpu.PCIeTxMBps: 0, gpu.PCIeRxMBps: 0,
+			gpu.PCIeGTps: 32, gpu.PCIeLanes: 16, gpu.PCIeMaxGTps: 32, gpu.PCIeMaxLanes: 16, gpu.WiringID: 4, gpu.SocketID: 0, gpu.ThrottleReasons: 0,
+		},
+	}
+	for k := 1; k <= 7; k++ {
+		lanes := 0.0
+		if k <= 3 {
+			lanes = 16
+		}
+		r.PortOf(k).Measures.Set(gpu.PortLanes, lanes)
+	}
+	s.Readings = []gpu.Reading{r}
+	return s
+}
+
+// series are the values of a text by their names with all labels, which are sorted there.
+func series(t *testing.T, text string) map[string]float64 {
+	t.Helper()
+	all := map[string]float64{}
+	for _, m := range regexp.MustCompile(`(?m)^(\w+\{.*\}) (\S+)$`).FindAllStringSubmatch(text, -1) {
+		value, err := strconv.ParseFloat(m[2], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[m[1]] = value
+	}
+	return all
+}
+
+// TestVendor: each series that the vendor's exporter prints for a GPU is there, with the same value, and no other
+// with its names.
+func TestVendor(t *testing.T) {
+	recorded, err := os.ReadFile("testdata/vendor-c500-8.prom")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := series(t, textFor(t, vendorSnapshot(t), "node-1"))
+	for name := range got {
+		if !strings.HasPrefix(name, "mx_") || !strings.Contains(name, `deviceId="0"`) {
+			delete(got, name)
+		}
+	}
+	if diff := cmp.Diff(series(t, string(recorded)), got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestVendorUnknown: what is not known has no series, and is not 0.
+func TestVendorUnknown(t *testing.T) {
+	s := vendorSnapshot(t)
+	s.Readings = nil
+	s.Health, _ = health.State{}.Next(health.Look{Failed: "no answer"}, health.DefaultRules)
+	text := textFor(t, s, "node-1")
+	for name := range series(t, text) {
+		if strings.HasPrefix(name, "mx_") && !regexp.MustCompile(`^mx_(device_type|bios_ver|driver_ver)\{`).MatchString(name) {
+			t.Errorf("%s is there", name)
+		}
+	}
+	// A source that rounds, as mx-smi, is as good as it can be.
+	used, hot, watts := 826, 36, 54
+	s.Readings = []gpu.Reading{{BDF: s.Node.GPUs[0].BDF, MemoryUsedMiB: &used, TemperatureC: &hot, PowerW: &watts}}
+	got := textFor(t, s, "node-1")
+	for _, want := range []string{`mx_memory_used\{.*type="vram".*\} 845824`, `mx_chip_hotspot_temp\{.*\} 36`, `mx_board_power\{.*\} 54000`} {
+		if !regexp.MustCompile(want).MatchString(got) {
+			t.Errorf("no %s in\n%s", want, got)
+		}
+	}
+	if text := textFor(t, s, ""); strings.Contains(text, "mx_") {
+		t.Error("they cannot be switched off")
+	}
+}
+
+// TestVendorUsers: the pod of a GPU is in all its series; pods that share one have its use each.
+func TestVendorUsers(t *testing.T) {
+	s := vendorSnapshot(t)
+	uuid := string(s.Node.GPUs[0].UUID)
+	pod := func(name, id string) podresources.Container {
+		return podresources.Container{Namespace: "n", Pod: name, Name: "c", Devices: map[string][]string{"r": {id}}}
+	}
+	for name, test := range map[string]struct {
+		pods []podresources.Container
+		want map[string]int // how many series of mx_gpu_usage and mx_board_power a pod has
+	}{
+		"one":  {[]podresources.Container{pod("a", uuid)}, map[string]int{"a": 2}},
+		"two":  {[]podresources.Container{pod("a", uuid+"::0"), pod("b", uuid+"::1")}, map[string]int{"a": 1, "b": 1, "": 1}},
+		"none": {nil, map[string]int{"": 2}},
+	} {
+		s.Users = UsersOf(s.Node, test.pods, nil, []usage.Lease{{ID: "0123456789ab", GPUs: []gpu.BDF{s.Node.GPUs[1].BDF}}})
+		got := map[string]int{}
+		for _, m := range regexp.MustCompile(`(?m)^(?:mx_gpu_usage|mx_board_power)\{.*exported_pod="(\w*)".*uuid="`+uuid).FindAllStringSubmatch(textFor(t, s, "x"), -1) {
+			got[m[1]]++
+		}
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+// TestVendorLint: of Prometheus's conventions, the vendor's names miss only that labels are in lower case.
+func TestVendorLint(t *testing.T) {
+	problems, err := testutil.CollectAndLint(Collector{Take: func() Snapshot { return snapshots(t)["sliced"] }, Hostname: "x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		if p.Text != "label names should be written in 'snake_case' not 'camelCase'" {
+			t.Errorf("%s: %s", p.Metric, p.Text)
+		}
+	}
+}
+
+// TestVendorComplete: each metric that the vendor's list has is there, but for those of other hardware, of a
+// cluster of servers and of logs.
+func TestVendorComplete(t *testing.T) {
+	got := textFor(t, snapshots(t)["sliced"], "x")
+	for _, f := range VendorFamilies() {
+		if !strings.Contains(got, "\n"+f.Name+"{") {
+			t.Errorf("no series of %s", f.Name)
+		}
+	}
+}
+
+// most of the series of a GPU and of a slice, as the pages have them.
+const (
+	ownPerGPU, vendorPerGPU     = 93, 93
+	ownPerSlice, vendorPerSlice = 4, 5
+)
+
+// TestSeries: a GPU and a slice have no more series than the pages say, beside the registers and events of which
+// only the driver knows the names.
+func TestSeries(t *testing.T) {
+	count := func(name string, prefix string, change func(*Snapshot)) int {
+		s := snapshot(t, name)
+		for i := range s.Readings {
+			s.Readings[i].Measures.Set(gpu.EthTxMBps, 0)
+			s.Readings[i].Measures.Set(gpu.EthRxMBps, 0)
+			s.Readings[i].Counters = nil
+		}
+		if change != nil {
+			change(&s)
+		}
+		return len(regexp.MustCompile(`(?m)^`+prefix).FindAllString(textFor(t, s, "x"), -1))
+	}
+	sliced := func(n int) func(*Snapshot) {
+		return func(s *Snapshot) {
+			for i := range s.Node.GPUs {
+				for k := range n / len(s.Node.GPUs) {
+					s.Node.GPUs[i].Slices = append(s.Node.GPUs[i].Slices, gpu.Slice{Kind: gpu.SliceSGPU, Index: k, UUID: fmt.Sprint("S", i, "-", k), ComputePercent: 1, MemoryMiB: 128})
+					m := s.Readings[i].SliceOf(k)
+					m.Measures.Set(gpu.SlicePercent, 1)
+					m.Measures.Set(gpu.UsedKiB, 1)
+				}
+			}
+		}
+	}
+	for _, test := range []struct {
+		name   string
+		gpus   int
+		slices int
+	}{{"c500-8", 8, 0}, {"superpod-64", 64, 0}, {"c500-8", 8, 128}} {
+		for prefix, most := range map[string]int{
+			"metax_": ownPerGPU*test.gpus + ownPerSlice*test.slices + 10, "mx_": vendorPerGPU*test.gpus + vendorPerSlice*test.slices,
+		} {
+			got := count(test.name, prefix, sliced(test.slices))
+			t.Logf("%s, %d slices: %d series %s", test.name, test.slices, got, prefix)
+			if got > most || got < most*9/10 {
+				t.Errorf("%s with %d slices has %d series %s, want at most %d, and about as many", test.name, test.slices, got, prefix, most)
+			}
+		}
+	}
+}
