@@ -114,6 +114,12 @@ const (
 	OpticalC  = "opticalC" // temperature of an optical module; Name is its number
 )
 
+// The kinds of what the driver wrote to the kernel's log in this boot.
+const (
+	CountLog = "log" // messages; Type is ERROR or ALERT, Name the driver's module
+	LogEID   = "eid" // the number of an error; Type is driver, Name its text
+)
+
 // The types of CountRAS.
 const (
 	Corrected   = "corrected"

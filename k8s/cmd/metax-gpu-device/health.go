@@ -3,6 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"os"
+	"syscall"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -11,6 +14,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/discover"
 	"github.com/metax-ctk/container-toolkit/internal/discover/maca"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/holders/procfs"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/node"
 	"github.com/metax-ctk/container-toolkit/internal/sgpu"
@@ -27,6 +31,8 @@ func healthCommand() *cli.Command {
 			&cli.StringFlag{Name: "root", Value: "/host", Usage: "`DIR` at which the files of the host are", EnvVars: []string{"METAX_GPU_DEVICE_ROOT"}},
 			&cli.StringFlag{Name: "socket", Value: protocol.HealthSocket, Usage: "answer on the socket at `PATH`", EnvVars: []string{"METAX_GPU_DEVICE_SOCKET"}},
 			&cli.BoolFlag{Name: "slices", Usage: "also makes and removes slices of GPUs for those who can ask", EnvVars: env("slices")},
+			&cli.StringFlag{Name: "kernel-log", Value: "/dev/kmsg", Usage: "count what the driver says about GPUs in the kernel's log at `PATH`; empty for none", EnvVars: env("kernel-log")},
+			&cli.StringFlag{Name: "kernel-log-state", Value: "/tmp/kernel-log.json", Usage: "keep the counts in the file at `PATH`", EnvVars: env("kernel-log-state")},
 			&cli.DurationFlag{
 				Name: "interval", Value: 5 * time.Second, Usage: "wait `TIME` between looks; 0 looks only after events of the kernel", EnvVars: []string{"METAX_GPU_DEVICE_INTERVAL"},
 				Action: func(_ *cli.Context, d time.Duration) error {
@@ -71,7 +77,40 @@ func serveHealth(c *cli.Context) error {
 			Changer:  func() (sgpu.Changer, error) { return sgpu.New(host, at.Library, at.Run) },
 		}.Change
 	}
+	kernel, device, err := openKernelLog(c, log)
+	if err != nil {
+		log.Warn("the kernel's log cannot be followed", "error", err.Error())
+	} else if device != nil {
+		read := from.Read
+		from.Read = func(ctx context.Context, n gpu.Node) ([]gpu.Reading, string, error) {
+			readings, source, err := read(ctx, n)
+			return kernel.AddTo(n, readings), source, err
+		}
+	}
 	server := reader.NewServer(from, reader.Schedule{Interval: c.Duration("interval"), Events: events}, log)
+	if device != nil {
+		go func() {
+			if err := kernel.Follow(ctx, device, server.Node); err != nil {
+				log.Warn("the kernel's log is not followed any more", "error", err.Error())
+			}
+		}()
+	}
 	go server.Run(ctx)
 	return server.Serve(ctx, c.String("socket"))
+}
+
+// openKernelLog opens the kernel's log; device is nil without one.
+func openKernelLog(c *cli.Context, log *slog.Logger) (kernel *reader.KernelLog, device *os.File, err error) {
+	path := c.String("kernel-log")
+	if path == "" {
+		return nil, nil, nil
+	}
+	boot, err := procfs.New("/proc", -1).BootID()
+	if err != nil {
+		return nil, nil, err
+	}
+	if device, err = os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0); err != nil {
+		return nil, nil, err
+	}
+	return reader.NewKernelLog(c.String("kernel-log-state"), boot, log), device, nil
 }

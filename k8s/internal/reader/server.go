@@ -92,6 +92,13 @@ func (s *Server) Run(ctx context.Context) {
 	}
 }
 
+// Node returns the node of the newest report; the zero Node before the first.
+func (s *Server) Node() gpu.Node {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.report.Node
+}
+
 // publish makes a report the newest, and reports whether its look failed for a new reason.
 func (s *Server) publish(number int, n gpu.Node, look health.Look) (failed bool) {
 	s.mu.Lock()
@@ -148,9 +155,7 @@ func (s *Server) serveReadings(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "another request is reading the GPUs", http.StatusServiceUnavailable)
 		return
 	}
-	s.mu.Lock()
-	n := s.report.Node
-	s.mu.Unlock()
+	n := s.Node()
 	// A reading that is late is for the next request, so this one must not end it.
 	read, err := s.readings.Do(context.WithoutCancel(ctx), callTimeout, func(ctx context.Context) (Readings, error) {
 		all, source, err := s.host.Read(ctx, n)

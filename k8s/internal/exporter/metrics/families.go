@@ -50,6 +50,8 @@ var (
 	PCIEvents      = ofGPU("metax_gpu_pci_events_total", "Events of PCIe that the driver counted", "type", "event")
 	RASErrors      = ofGPU("metax_gpu_ras_errors_total", "Errors in a register of a unit that has any", "register", "kind")
 	RASStatus      = ofGPU("metax_gpu_ras_status", "Content of a status register of a unit", "register")
+	LogErrors      = ofGPU("metax_gpu_log_errors_total", "Errors that the driver wrote to the kernel's log in this boot", "module", "level")
+	LogEID         = ofGPU("metax_gpu_log_eid", "Number of an error that the driver wrote to the kernel's log in this boot", "text")
 	PortSpeed      = ofGPU("metax_gpu_link_transfers_per_second", "Speed of a lane of a port of MetaXLink; 0 if it is down", "port")
 	PortLanes      = ofGPU("metax_gpu_link_lanes", "Lanes of a port of MetaXLink; 0 if it is down", "port")
 	PortRate       = ofGPU("metax_gpu_link_bytes_per_second", "Throughput of a port of MetaXLink", "port", "direction")
@@ -79,7 +81,7 @@ func Families() []Family {
 	return []Family{
 		Healthy, Problem, Users, Utilization, MemoryUsed, MemoryTotal, Temperature, Power, PowerLimit, LinksUp, LinksLost, ECCErrors, Retired, Info,
 		Clock, Throttled, Level, CodecUse, HBMTemperature, BoardTemp, OpticalTemp, SystemUsed, SystemTotal,
-		PCIeSpeed, PCIeLanes, PCIeMaxSpeed, PCIeMaxLanes, PCIeRate, EthernetRate, PCIEvents, RASErrors, RASStatus,
+		PCIeSpeed, PCIeLanes, PCIeMaxSpeed, PCIeMaxLanes, PCIeRate, EthernetRate, PCIEvents, RASErrors, RASStatus, LogErrors, LogEID,
 		PortSpeed, PortLanes, PortRate, PortBytes, PortErrors, SliceCompute, SliceUse, SliceUsed, SliceTotal,
 		GPUs, Software, SourceUp, LookTime, LookFailed,
 	}

@@ -70,6 +70,10 @@ func measures(send send, r gpu.Reading) {
 			send(RASErrors, c.Value, c.Name, c.Type)
 		case gpu.RASStatus:
 			send(RASStatus, c.Value, c.Name)
+		case gpu.CountLog:
+			send(LogErrors, c.Value, c.Name, c.Type)
+		case gpu.LogEID:
+			send(LogEID, c.Value, c.Name)
 		case gpu.CountPCI:
 			send(PCIEvents, c.Value, c.Type, c.Name)
 		case gpu.OpticalC:

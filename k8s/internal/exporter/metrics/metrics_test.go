@@ -98,7 +98,11 @@ func snapshots(t testing.TB) map[string]Snapshot {
 	}
 	sliced.Readings = sim.Readings(sliced.Node, 0)
 	sliced.Readings[0].Counters = append(sliced.Readings[0].Counters, []gpu.Counter{
-		{Kind: gpu.OpticalC, Name: "0", Value: 51.5}, {Kind: gpu.CountRAS, Type: gpu.Corrected, Name: "MC reg3", Value: 2}, {Kind: gpu.RASStatus, Name: "MC reg3", Value: 255},
+		{Kind: gpu.OpticalC, Name: "0", Value: 51.5},
+		{Kind: gpu.CountRAS, Type: gpu.Corrected, Name: "MC reg3", Value: 2},
+		{Kind: gpu.RASStatus, Name: "MC reg3", Value: 255},
+		{Kind: gpu.CountLog, Type: "ERROR", Name: "SMI", Value: 3},
+		{Kind: gpu.LogEID, Type: "driver", Name: "device array empty", Value: 0x2202},
 	}...)
 	sliced.Readings[0].Measures.Set(gpu.EthTxMBps, 1)
 	parts := map[string]protocol.SliceFile{"SGPU-0": {ID: "x-sgpu0"}, "SGPU-1": {ID: "x-sgpu1"}}

@@ -29,6 +29,8 @@ var (
 	vendorRAS         = ofDie("mx_ras_count", "Errors in a register of a unit that has any", "register_name")
 	vendorRASStatus   = ofDie("mx_ras_status", "Content of a status register of a unit", "register_name")
 	vendorPCI         = ofDevice("mx_pci_event", "Events of PCIe that the driver counted", "type", "event_name")
+	vendorLog         = ofDie("mx_driver_log_errors", "Errors that the driver wrote to the kernel's log in this boot", "module", "err_level")
+	vendorEID         = ofDie("mx_driver_eid_errors", "Number of an error that the driver wrote to the kernel's log in this boot", "eid_info")
 	vendorOptical     = ofDevice("mx_optical_module_temp", "Temperature of an optical module in degrees", "channelId")
 	vendorType        = Family{"mx_device_type", "Always 1; the labels describe the GPU", []string{"deviceId", "dieId", "deviceType", "uuid"}}
 	vendorBIOS        = Family{"mx_bios_ver", "Always 1; the label is the version of the VBIOS", []string{"deviceId", "dieId", "bios"}}
@@ -81,7 +83,7 @@ var vendorPorts = []rendering{
 func VendorFamilies() []Family {
 	all := []Family{
 		vendorState, vendorUsage, vendorMemUsage, vendorMemTotal, vendorMemUsed, vendorPCIeRate, vendorEthRate, vendorPortRate, vendorPortTraffic,
-		vendorPortErrors, vendorPlace, vendorECC, vendorRAS, vendorRASStatus, vendorPCI, vendorOptical, vendorType, vendorBIOS, vendorDriver,
+		vendorPortErrors, vendorPlace, vendorECC, vendorRAS, vendorRASStatus, vendorPCI, vendorLog, vendorEID, vendorOptical, vendorType, vendorBIOS, vendorDriver,
 		vendorQuota, vendorSGPUUse, vendorSGPUTotal, vendorSGPUUsed, vendorSGPUFree,
 	}
 	for _, r := range append(vendorMeasures[:len(vendorMeasures):len(vendorMeasures)], vendorPorts...) {
@@ -266,6 +268,10 @@ func (v vendorGPU) measures() {
 			v.each(vendorRAS, c.Value, c.Name+map[string]string{gpu.Corrected: " ce", gpu.Uncorrected: " ue"}[c.Type])
 		case gpu.RASStatus:
 			v.each(vendorRASStatus, c.Value, c.Name)
+		case gpu.CountLog:
+			v.each(vendorLog, c.Value, c.Name, c.Type)
+		case gpu.LogEID:
+			v.each(vendorEID, c.Value, c.Name)
 		case gpu.CountPCI:
 			v.each(vendorPCI, c.Value, c.Type, c.Name)
 		case gpu.OpticalC:
