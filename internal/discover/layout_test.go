@@ -67,7 +67,7 @@ func TestLayoutWithOthers(t *testing.T) {
 	}
 }
 
-// TestNoLinks: without links the rest of the layout is read all the same, and links of a record stay.
+// TestNoLinks: without links the rest of the layout is read, and links of a record stay.
 func TestNoLinks(t *testing.T) {
 	want := simtest.Node(t, "c500-8")
 	root := simtest.Write(t, hostTree(t, "c500-8"))
