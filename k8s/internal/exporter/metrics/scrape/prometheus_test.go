@@ -68,7 +68,7 @@ func start(t *testing.T, program string, nodes map[string]string) server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := fmt.Sprintf("global: {scrape_interval: 250ms, evaluation_interval: 250ms}\nrule_files: [%q]\nscrape_configs:\n- job_name: metax-mx-exporter\n  honor_labels: true\n  metrics_path: /\n  static_configs:\n", rules)
+	config := fmt.Sprintf("global: {scrape_interval: 1s, evaluation_interval: 1s}\nrule_files: [%q]\nscrape_configs:\n- job_name: metax-mx-exporter\n  honor_labels: true\n  metrics_path: /\n  static_configs:\n", rules)
 	for name, address := range nodes {
 		config += fmt.Sprintf("  - targets: [%q]\n    labels: {node: %q, namespace: metax-gpu-extensions, pod: metax-exporter-x, container: exporter}\n", strings.TrimPrefix(address, "http://"), name)
 	}
@@ -96,7 +96,7 @@ func start(t *testing.T, program string, nodes map[string]string) server {
 			t.Fatalf("Prometheus ended: %v\n%s", err, log.String())
 		case <-time.After(100 * time.Millisecond):
 		}
-		if up, err := at.get("count(up == 1 and count_over_time(up[5m]) > 8)"); err == nil && len(up) == 1 && up[0].Value[1] == fmt.Sprint(len(nodes)) {
+		if up, err := at.get("count(up == 1 and count_over_time(up[5m]) > 3)"); err == nil && len(up) == 1 && up[0].Value[1] == fmt.Sprint(len(nodes)) {
 			return at
 		}
 	}

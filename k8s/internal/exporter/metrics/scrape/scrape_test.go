@@ -82,7 +82,7 @@ var working = simulation{
 		return []podresources.Container{{Namespace: "team-a", Pod: "train", Name: "main", Devices: map[string][]string{"metax-tech.com/gpu": ids}}}
 	},
 	read: func(reads int, all []gpu.Reading) {
-		all[0].Counters = append(all[0].Counters, gpu.Counter{Kind: gpu.CountRAS, Type: gpu.Corrected, Name: "MC reg3", Value: 2}, gpu.Counter{Kind: gpu.LogEID, Name: "device array empty", Value: 0x2202})
+		all[0].Counters = append(all[0].Counters, gpu.Counter{Kind: gpu.CountRAS, Type: gpu.Corrected, Name: "MC reg3", Value: 2}, gpu.Counter{Kind: gpu.LogEID, Name: "device array empty", Value: 0x2202}, gpu.Counter{Kind: gpu.CountLog, Type: "ERROR", Name: "SMI", Value: float64(reads)})
 		for _, p := range all[0].Ports { // of which the values of the first are those of the last look
 			p.Measures[gpu.PortTxBytes], p.Measures[gpu.PortRxBytes] = float64(1000*reads), float64(2000*reads)
 		}
@@ -147,10 +147,10 @@ func (s simulation) serve(t *testing.T, name string) string {
 	e := exporter.New(sources, exporter.Rules{Rules: health.DefaultRules}, slog.New(slog.DiscardHandler))
 	go client.Watch(t.Context(), e.See)
 
-	r := prometheus.NewPedanticRegistry()
+	r := prometheus.NewRegistry()
 	r.MustRegister(metrics.Collector{Take: e.Take, Hostname: name})
 	plugin.NewMetrics(r, new(plugin.Server).Registered)
-	server := httptest.NewServer(promhttp.HandlerFor(r, promhttp.HandlerOpts{}))
+	server := httptest.NewServer(promhttp.HandlerFor(r, promhttp.HandlerOpts{MaxRequestsInFlight: 2}))
 	t.Cleanup(server.Close)
 	return server.URL
 }
