@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/metax-ctk/container-toolkit/internal/atomicfile"
@@ -110,10 +111,23 @@ func (w Writer) find(ctx context.Context) (gpu.Node, error) {
 	case n.Shared == nil || !slices.Contains(n.Shared.Nodes, control):
 		return n, fmt.Errorf("%w: %s is missing", refresh.ErrNoDriver, control)
 	case !slices.ContainsFunc(n.GPUs, func(g gpu.GPU) bool { return g.UUID != "" }):
-		return n, ErrNoUUID
+		return n, w.noUUID(n)
 	}
 	w.Warn(n.Warnings...)
 	return n, nil
+}
+
+// noUUID says where the vendor's software was looked for, and why what is there does not answer.
+func (w Writer) noUUID(n gpu.Node) error {
+	var tried []string
+	for _, p := range slices.Concat(mxsml.Paths(), mxsmi.Paths()) {
+		tried = append(tried, w.Host.Join(p))
+	}
+	text := "tried " + strings.Join(tried, ", ")
+	if len(n.Warnings) > 0 {
+		text += ": " + strings.Join(n.Warnings, "; ")
+	}
+	return fmt.Errorf("%w (%s)", ErrNoUUID, terminal.Line(text))
 }
 
 // hook returns the path at which the engine finds metax-hook: that of the node tool, or of a copy

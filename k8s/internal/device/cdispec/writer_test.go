@@ -147,6 +147,15 @@ func TestWriteRefuses(t *testing.T) {
 	if _, err := h.Write(t.Context()); !errors.Is(err, ErrNoUUID) {
 		t.Errorf("without mx-smi, the driver's layout and a record: %v", err)
 	}
+	h.Tool = child.Tool
+	smi := h.Host.Join("/opt/mxdriver/bin/mx-smi")
+	if err := os.WriteFile(smi, []byte("#!/nowhere/sh\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Write(t.Context()); !errors.Is(err, ErrNoUUID) || !strings.Contains(err.Error(), "tried "+h.Host.Join("/opt/mxdriver/lib/libmxsml.so")) ||
+		!strings.Contains(err.Error(), h.Host.Join("/usr/bin/mx-smi")+": ") || !strings.Contains(err.Error(), "fork/exec "+smi+": no such file or directory") {
+		t.Errorf("with an mx-smi that cannot run: %v", err)
+	}
 	h = newHost(t, "c500-8")
 	h.Hook += "-absent"
 	if _, err := h.Write(t.Context()); !errors.Is(err, os.ErrNotExist) {
