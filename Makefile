@@ -14,7 +14,7 @@ TOOL     := $(GO) tool -modfile=tools/go.mod
 TAGS     := $(shell cat packaging/tags)
 LDFLAGS  := -s -w -X main.buildVersion=$(VERSION)
 
-.PHONY: help build programs go version check test e2e nightly nightly-node nightly-k8s demo bench install deb packages packages-check kubectl-metax k8s-test k8s-e2e k8s-demo k8s-images k8s-images-check k8s-archive fuzz docs clean
+.PHONY: help build programs go version check test e2e nightly nightly-node nightly-k8s demo bench install deb packages packages-check release release-check kubectl-metax k8s-test k8s-e2e k8s-demo k8s-images k8s-images-check k8s-archive fuzz docs clean
 
 # The programs, in bin.
 build: go
@@ -85,6 +85,7 @@ nightly-k8s:
 	k8s/images/try
 	k8s/test/unit race
 	$(MAKE) k8s-images-check k8s-demo
+	$(MAKE) release-check VERSION=v0.1.0
 
 # Topology, CDI spec and metax-docker run on a simulated node.
 demo: programs
@@ -128,6 +129,16 @@ packages-check: packages
 	VERSION='$(VERSION)' packaging/build dist/again
 	@for p in dist/*.deb dist/*.rpm; do cmp "$$p" "dist/again/$${p##*/}" || exit 1; done
 	rm -rf dist/again
+
+# Everything that a release offers, in dist/release: make release VERSION=v0.1.0
+release: go version
+	VERSION='$(VERSION)' packaging/release dist/release
+
+# Builds it twice, and compares.
+release-check: release
+	VERSION='$(VERSION)' packaging/release dist/release-again
+	diff -r dist/release dist/release-again
+	rm -rf dist/release-again
 
 # The plugin of kubectl, in bin.
 kubectl-metax: go

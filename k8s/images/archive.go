@@ -20,8 +20,8 @@ import (
 // charts are those in the archive.
 var charts = []string{"metax-gpu-extensions", "metax-operator"}
 
-// writeArchives makes DIR/metax-k8s-images.VERSION.ARCH.run for each architecture that it can be run on: the images of
-// all architectures, whose layouts are in out, and the charts.
+// writeArchives makes the charts, DIR/CHART-VERSION.tgz, and DIR/metax-k8s-images.VERSION.ARCH.run for each architecture
+// that it can be run on: the images of all architectures, whose layouts are in out, and the charts.
 func (b builder) writeArchives(dir, out string, from []image) error {
 	var parts []archive.Part
 	for _, i := range from {
@@ -39,15 +39,18 @@ func (b builder) writeArchives(dir, out string, from []image) error {
 		}
 		parts = append(parts, p)
 	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
 	for _, name := range charts {
-		chart, err := packChart(filepath.Join(b.repo, "k8s", "charts", name), b.version)
+		chart, packed, err := packChart(filepath.Join(b.repo, "k8s", "charts", name), b.version)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s-%s.tgz", name, b.version)), packed, 0o644)
+		}
 		if err != nil {
 			return fmt.Errorf("pack the chart %s: %w", name, err)
 		}
 		parts = append(parts, chart)
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
 	}
 	for _, arch := range b.arches {
 		if err := b.writeArchive(filepath.Join(dir, fmt.Sprintf("metax-k8s-images.%s.%s.run", b.version, arch)), arch, parts); err != nil {
@@ -84,43 +87,44 @@ func (b builder) writeArchive(file, arch string, parts []archive.Part) (err erro
 }
 
 // packChart packs the chart in a directory as helm does, with a version, and without the times of its files.
-func packChart(dir, version string) (archive.Part, error) {
+func packChart(dir, version string) (part archive.Part, text []byte, err error) {
 	log.SetOutput(io.Discard) // helm notes each link in a chart
 	chart, err := loader.LoadDir(dir)
 	if err != nil {
-		return archive.Part{}, err
+		return part, nil, err
 	}
 	chart.Metadata.Version, chart.Metadata.AppVersion = version, version
 	if err := chart.Validate(); err != nil {
-		return archive.Part{}, fmt.Errorf("%w (VERSION has to be one that charts can have, such as 1.2.3)", err)
+		return part, nil, fmt.Errorf("%w (VERSION has to be one that charts can have, such as 1.2.3)", err)
 	}
 	var files []file
 	for _, f := range chart.Raw {
 		if f.Name == "Chart.yaml" {
 			if f.Data, err = yaml.Marshal(chart.Metadata); err != nil {
-				return archive.Part{}, err
+				return part, nil, err
 			}
 		}
 		files = append(files, file{name: chart.Name() + "/" + f.Name, mode: 0o644, body: f.Data})
 	}
-	text, err := tarOf(files)
+	plain, err := tarOf(files)
 	if err != nil {
-		return archive.Part{}, err
+		return part, nil, err
 	}
 	var packed bytes.Buffer
 	w, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
 	if err == nil {
-		_, err = w.Write(text)
+		_, err = w.Write(plain)
 	}
 	if err == nil {
 		err = w.Close()
 	}
 	if err != nil {
-		return archive.Part{}, err
+		return part, nil, err
 	}
 	description, err := json.Marshal(chart.Metadata)
 	if err != nil {
-		return archive.Part{}, err
+		return part, nil, err
 	}
-	return archive.NewChart(chart.Name(), version, description, packed.Bytes())
+	part, err = archive.NewChart(chart.Name(), version, description, packed.Bytes())
+	return part, packed.Bytes(), err
 }

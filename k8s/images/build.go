@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	cdx "github.com/CycloneDX/cyclonedx-go"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
@@ -40,7 +41,7 @@ func (b builder) write(out string, i image) error {
 		}
 		platform := &v1.Platform{OS: "linux", Architecture: arch}
 		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: built, Descriptor: v1.Descriptor{Platform: platform}})
-		if err := writeSBOM(filepath.Join(out, i.name+"-"+arch+".cdx.json"), i, b.version, b.created, components); err != nil {
+		if err := writeSBOM(filepath.Join(out, i.name+"-"+arch+".cdx.json"), cdx.Component{Type: cdx.ComponentTypeContainer, Name: i.name, Version: b.version}, b.created, components); err != nil {
 			return err
 		}
 	}

@@ -18,11 +18,22 @@ func main() {
 		only    = flag.String("images", "", "images to build, with commas (default: all)")
 		debs    = flag.String("debs", "", "directory with the packages of debian.lock, as SHA256.deb")
 		repo    = flag.String("repo", "..", "root of the sources")
+		sbom    = flag.String("programs", "", "write only the list of parts of the Go programs in this directory, to the file of -out")
 		dir     = flag.String("archives", "", "directory for archives of all images and the charts (default: none)")
 	)
 	flag.IntVar(&compression, "compression", compression, "level of gzip for the layers: 1 is fast, for tests")
 	flag.Parse()
-	if err := run(*out, *version, *arches, *only, *debs, *repo, *dir); err != nil {
+	do := run
+	if *sbom != "" {
+		do = func(out, version, _, _, _, _, _ string) error {
+			created, err := sourceDate()
+			if err != nil {
+				return err
+			}
+			return writeProgramsSBOM(out, *sbom, version, created)
+		}
+	}
+	if err := do(*out, *version, *arches, *only, *debs, *repo, *dir); err != nil {
 		fmt.Fprintln(os.Stderr, "images:", err)
 		os.Exit(1)
 	}

@@ -47,8 +47,8 @@ func goComponents(program, version string) ([]component, error) {
 	return found, nil
 }
 
-// writeSBOM writes the list of an image's components as CycloneDX JSON.
-func writeSBOM(path string, i image, version string, created time.Time, found []component) error {
+// writeSBOM writes the list of the components of something as CycloneDX JSON.
+func writeSBOM(path string, of cdx.Component, created time.Time, found []component) error {
 	slices.SortFunc(found, func(a, b component) int { return cmp.Compare(a.purl, b.purl) })
 	found = slices.Compact(found)
 	components := make([]cdx.Component, 0, len(found))
@@ -60,7 +60,7 @@ func writeSBOM(path string, i image, version string, created time.Time, found []
 	bom := cdx.NewBOM()
 	bom.Metadata = &cdx.Metadata{
 		Timestamp: created.Format(time.RFC3339),
-		Component: &cdx.Component{Type: cdx.ComponentTypeContainer, Name: i.name, Version: version},
+		Component: &of,
 	}
 	bom.Components = &components
 	var text bytes.Buffer
@@ -71,4 +71,21 @@ func writeSBOM(path string, i image, version string, created time.Time, found []
 		return err
 	}
 	return os.WriteFile(path, text.Bytes(), 0o644)
+}
+
+// writeProgramsSBOM writes the list of the components of the Go programs in a directory.
+func writeProgramsSBOM(path, dir, version string, created time.Time) error {
+	programs, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	var found []component
+	for _, p := range programs {
+		parts, err := goComponents(filepath.Join(dir, p.Name()), version)
+		if err != nil {
+			return err
+		}
+		found = append(found, parts...)
+	}
+	return writeSBOM(path, cdx.Component{Type: cdx.ComponentTypeApplication, Name: "metax-container-toolkit", Version: version}, created, found)
 }
