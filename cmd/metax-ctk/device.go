@@ -20,7 +20,7 @@ func (t toolkit) deviceCommand() *cli.Command {
 		Subcommands: []*cli.Command{{
 			Name:   "list",
 			Usage:  "list the GPUs",
-			Flags:  []cli.Flag{onlyFlag(), &cli.BoolFlag{Name: "sources", Usage: "instead, say where each fact about the GPUs comes from"}},
+			Flags:  []cli.Flag{onlyFlag(), &cli.BoolFlag{Name: "sources", Usage: "print where each fact comes from"}},
 			Action: t.deviceList,
 		}},
 	}

@@ -40,7 +40,7 @@ func (t toolkit) healthCommand() *cli.Command {
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "ignore", Usage: "comma-separated `CODES` of problems that do not count"},
 			&cli.StringFlag{Name: "exclude", Usage: "comma-separated `GPUS` to leave out: indices, UUIDs or PCI addresses"},
-			&cli.BoolFlag{Name: "refresh", Usage: "have the record and the specs written anew if the health has changed, as metax-health.timer does"},
+			&cli.BoolFlag{Name: "refresh", Usage: "have the specs written anew if the health has changed"},
 			&cli.BoolFlag{Name: "watch", Usage: "print a line for each change until ended; JSON on one line each"},
 			intervalFlag(5*time.Second, "with --watch: wait `TIME` between looks"),
 			looks("bad", health.DefaultRules.Bad, "with a problem until a GPU is unhealthy"),

@@ -13,7 +13,7 @@ import (
 
 // onlyFlag is the option of a command that prints rows of GPUs. Such a command has -o csv.
 func onlyFlag() cli.Flag {
-	return &cli.StringFlag{Name: "gpu", Aliases: []string{"i"}, Usage: "only these `GPUS`: indices, ranges, addresses or UUIDs, such as 0,4-7"}
+	return &cli.StringFlag{Name: "gpu", Aliases: []string{"i"}, Usage: "only these `GPUS`, such as 0,4-7"}
 }
 
 // only returns which GPUs --gpu leaves out, by index.
