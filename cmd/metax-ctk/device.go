@@ -34,7 +34,7 @@ func (t toolkit) deviceList(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	isOut, err := only(c, node)
+	isOut, err := leftOut(c, node)
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func (t toolkit) deviceSources(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	isOut, err := only(c, node)
+	isOut, err := leftOut(c, node)
 	if err != nil {
 		return err
 	}

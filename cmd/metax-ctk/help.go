@@ -2,10 +2,7 @@ package main
 
 import (
 	"embed"
-	"fmt"
 	"io"
-	"os"
-	"regexp"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -24,37 +21,33 @@ func description(command string) string {
 	return strings.TrimSuffix(string(text), "\n")
 }
 
-// usageLine matches a line of the usage of an option: of 100 columns, or of a narrower terminal, as
-// many as are left beside the longest option, --output-format FORMAT, -o FORMAT.
-func usageLine() *regexp.Regexp {
-	room := 100
-	if width := terminalWidth(os.Stdout); width > 0 {
-		room = min(max(width, 60), room)
-	}
-	return regexp.MustCompile(fmt.Sprintf(`(.{1,%d})( |$)`, room-38))
-}
-
 func init() {
-	cli.FlagStringer = wrapUsage(cli.FlagStringer)
+	cli.FlagStringer = plainUsage(cli.FlagStringer)
 	cli.HelpPrinter = fitHelp(cli.HelpPrinter)
 }
 
-// fitHelp returns a printer of help that breaks lines between words on a narrow terminal.
+// helpWidth is the width of help in columns, on a terminal that is not narrower.
+const helpWidth = 100
+
+// fitHelp returns a printer of help that breaks lines between words, also those of usage, which
+// urfave/cli aligns first.
 func fitHelp(plain func(io.Writer, string, any)) func(io.Writer, string, any) {
 	return func(w io.Writer, template string, data any) {
 		var text strings.Builder
 		plain(&text, template, data)
-		io.WriteString(w, terminal.Wrap(text.String(), terminalWidth(w))) // as in urfave/cli, nobody is told
+		width := helpWidth
+		if narrow := terminalWidth(w); narrow > 0 {
+			width = min(width, narrow)
+		}
+		io.WriteString(w, terminal.Wrap(text.String(), width)) // as in urfave/cli, nobody is told
 	}
 }
 
-// wrapUsage returns a FlagStringer that breaks the usage of an option into lines. urfave/cli
-// wraps before it aligns columns, so it does not know how wide the first column is.
-func wrapUsage(plain cli.FlagStringFunc) cli.FlagStringFunc {
+// plainUsage returns a FlagStringer without what says nothing about an option.
+func plainUsage(plain cli.FlagStringFunc) cli.FlagStringFunc {
 	return func(f cli.Flag) string {
 		option, usage, _ := strings.Cut(plain(f), "\t")
 		option, _, _ = strings.Cut(option, " [ ") // that it is repeatable is part of the usage
-		usage = strings.Replace(usage, " (default: false)", "", 1)
-		return option + "\t" + strings.TrimSuffix(usageLine().ReplaceAllString(usage, "$1\n\t"), "\n\t")
+		return option + "\t" + strings.Replace(usage, " (default: false)", "", 1)
 	}
 }

@@ -40,7 +40,7 @@ func (t toolkit) overview(c *cli.Context) error {
 	say := func(label, format string, a ...any) {
 		fmt.Fprintf(&out, "%-11s "+format+"\n", append([]any{label}, a...)...)
 	}
-	say("node", "%s: %s", node.Name, models(node))
+	say("node", "%s: %s", node.Name, modelsOf(node))
 	say("driver", "%s", versionsOf(node))
 	for _, side := range groupsBy(node, func(g gpu.GPU) int { return g.NUMA }) {
 		if side.by != gpu.NUMAUnknown {
@@ -62,8 +62,8 @@ func (t toolkit) overview(c *cli.Context) error {
 	return err
 }
 
-// models counts the GPUs of each product, with their memory.
-func models(n gpu.Node) string {
+// modelsOf counts the GPUs of each product, with their memory.
+func modelsOf(n gpu.Node) string {
 	var names []string
 	count := map[string]int{}
 	for _, g := range n.GPUs {

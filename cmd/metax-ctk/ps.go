@@ -61,7 +61,7 @@ func (t toolkit) psOnce(c *cli.Context) error {
 	}
 	t.warnLost(report.State.Lost)
 	told := ps.Describe(node, report, load)
-	isOut, err := only(c, node)
+	isOut, err := leftOut(c, node)
 	if err != nil {
 		return err
 	}

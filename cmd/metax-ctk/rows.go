@@ -16,8 +16,8 @@ func onlyFlag() cli.Flag {
 	return &cli.StringFlag{Name: "gpu", Aliases: []string{"i"}, Usage: "only these `GPUS`, such as 0,4-7"}
 }
 
-// only returns which GPUs --gpu leaves out, by index.
-func only(c *cli.Context, node gpu.Node) (isOut func(index int) bool, err error) {
+// leftOut returns which GPUs --gpu leaves out, by index.
+func leftOut(c *cli.Context, node gpu.Node) (isOut func(index int) bool, err error) {
 	if !c.IsSet("gpu") {
 		return func(int) bool { return false }, nil
 	}

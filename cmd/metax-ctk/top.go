@@ -38,7 +38,7 @@ func (t toolkit) top(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	isOut, err := only(c, node)
+	isOut, err := leftOut(c, node)
 	if err != nil {
 		return err
 	}

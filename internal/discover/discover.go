@@ -62,8 +62,8 @@ type Host struct {
 	// Surroundings is true if the network cards and the processors near the GPUs are
 	// wanted too, which no container needs.
 	Surroundings bool
-	// NoLinks is true if nothing is chosen by links: those of the driver's own files, which are
-	// most of them, are then not read, and the Node has those of the other sources.
+	// NoLinks is true if nothing is chosen by links. Those in the driver's own files are then not
+	// read, and the Node has only those of the other sources.
 	NoLinks bool
 	// Timeout bounds the run of metax-mxsml, and all runs of mx-smi together; 0 stands
 	// for the defaults of their packages.

@@ -35,7 +35,7 @@ func Fit(rows [][]string, width int) string {
 	if width <= 0 {
 		return text
 	}
-	for most := longest(rows); widest(text) > width && most > cutTo; {
+	for most := longestCell(rows); widestLine(text) > width && most > cutTo; {
 		most = max(most-1, cutTo)
 		short := make([][]string, len(rows))
 		for i, row := range rows {
@@ -60,7 +60,7 @@ func Cut(text string, columns int) string {
 	return string([]rune(text)[:max(columns-1, 0)]) + "…"
 }
 
-func longest(rows [][]string) (most int) {
+func longestCell(rows [][]string) (most int) {
 	for _, row := range rows {
 		for _, cell := range row {
 			most = max(most, utf8.RuneCountInString(cell))
@@ -69,7 +69,7 @@ func longest(rows [][]string) (most int) {
 	return most
 }
 
-func widest(text string) (most int) {
+func widestLine(text string) (most int) {
 	for line := range strings.Lines(text) {
 		most = max(most, utf8.RuneCountInString(line)-1)
 	}

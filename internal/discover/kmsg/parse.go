@@ -12,7 +12,7 @@ import (
 type Message struct {
 	BDF           gpu.BDF
 	Module, Level string // Level is ERROR or ALERT
-	// EID is the vendor's number of the error; 0 if there is none. No list of them is published.
+	// EID is the vendor's number of the error, 0 without one. MetaX publishes no list of them.
 	EID  uint32
 	Text string // printable, at most maxText bytes
 }

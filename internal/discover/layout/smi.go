@@ -25,7 +25,7 @@ func Fill(files Files, n gpu.Node, readings []gpu.Reading) (filled []gpu.Reading
 		if at >= 0 {
 			r = filled[at]
 		}
-		fill(b, g, &r)
+		fillReading(b, g, &r)
 		r.Check()
 		switch {
 		case b.late != nil:
@@ -40,7 +40,7 @@ func Fill(files Files, n gpu.Node, readings []gpu.Reading) (filled []gpu.Reading
 	return filled, nil
 }
 
-func fill(b *bounded, g gpu.GPU, r *gpu.Reading) {
+func fillReading(b *bounded, g gpu.GPU, r *gpu.Reading) {
 	dir := pciDir + g.BDF.String()
 	read := func(name string, use func(text string)) {
 		var text string
@@ -258,7 +258,7 @@ func parseTable(text string) (t table) {
 	return t
 }
 
-// number is a word as a decimal number; NaN if there is none. In a line without a colon, words that are not
+// number returns a word as a decimal number, and NaN for any other word. In a line without a colon, words that are not
 // numbers, such as labels, do not count.
 func (t table) number(line, word int) float64 {
 	if line >= len(t) {

@@ -8,9 +8,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
-// measure adds what else a device measures. A value that the library does not report is missing,
+// addMeasures adds what else a device measures. A value that the library does not report is missing,
 // without a warning: no device has all of them.
-func (l *Library) measure(id uint32, info deviceInfo, r *mxsml.Reading) {
+func (l *Library) addMeasures(id uint32, info deviceInfo, r *mxsml.Reading) {
 	set := func(of gpu.Measure, value float64, err error) {
 		if err == nil {
 			r.Measures.Set(of, value)
@@ -65,7 +65,7 @@ func (l *Library) measure(id uint32, info deviceInfo, r *mxsml.Reading) {
 	if info.Mode == 0 {
 		l.measureSlices(id, r)
 	}
-	l.count(id, r)
+	l.addCounters(id, r)
 }
 
 // setPort sets a measure of the port with the index, which counts from 0.
@@ -136,9 +136,9 @@ func (l *Library) measureSlices(id uint32, r *mxsml.Reading) {
 	}
 }
 
-// count adds RAS registers, PCI events and optical modules. Of the registers of errors, the library lists
+// addCounters adds RAS registers, PCI events and optical modules. Of the registers of errors, the library lists
 // all; like the vendor's exporter, those without an error are left out.
-func (l *Library) count(id uint32, r *mxsml.Reading) {
+func (l *Library) addCounters(id uint32, r *mxsml.Reading) {
 	add := func(kind, of, name string, value float64) {
 		r.Counters = append(r.Counters, gpu.Counter{Kind: kind, Type: of, Name: name, Value: value})
 	}

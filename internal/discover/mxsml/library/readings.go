@@ -26,7 +26,7 @@ func (l *Library) Readings() (mxsml.Answer, error) {
 			continue
 		}
 		r := l.reading(n, id, info)
-		l.measure(id, info, &r)
+		l.addMeasures(id, info, &r)
 		if r.BDF, err = fieldText("mxSmlGetDeviceInfo", info.BDF[:]); err != nil {
 			n.failed("PCI address", id, err)
 			continue
