@@ -53,6 +53,10 @@ func (t toolkit) psOnce(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	isOut, err := leftOut(c, node)
+	if err != nil {
+		return err
+	}
 	readings := t.readingsBeside(c, node)
 	report, err := t.report(c, node, c.StringSlice("source")...)
 	load := <-readings
@@ -61,10 +65,6 @@ func (t toolkit) psOnce(c *cli.Context) error {
 	}
 	t.warnLost(report.State.Lost)
 	told := ps.Describe(node, report, load)
-	isOut, err := leftOut(c, node)
-	if err != nil {
-		return err
-	}
 	told.GPUs = slices.DeleteFunc(told.GPUs, func(g ps.GPU) bool { return isOut(g.Index) })
 	return t.printRows(c, told, psRows(told), t.psBelow(told), c.Bool("watch"))
 }

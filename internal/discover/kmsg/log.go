@@ -1,6 +1,7 @@
 package kmsg
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -92,9 +93,9 @@ func (l *Log) Counters(of gpu.BDF) (all []gpu.Counter) {
 		if c.BDF != of {
 			continue
 		}
-		for key, count := range c.Errors {
+		for _, key := range slices.Sorted(maps.Keys(c.Errors)) {
 			module, level, _ := strings.Cut(key, ".")
-			all = append(all, gpu.Counter{Kind: gpu.CountLog, Type: level, Name: module, Value: float64(count)})
+			all = append(all, gpu.Counter{Kind: gpu.CountLog, Type: level, Name: module, Value: float64(c.Errors[key])})
 		}
 		for _, e := range c.EIDs {
 			all = append(all, gpu.Counter{Kind: gpu.LogEID, Type: "driver", Name: e.Text, Value: float64(e.Number)})
