@@ -50,6 +50,10 @@ func TestExamples(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
+	// No example starts a container; that the client of docker is there does not depend on this machine.
+	if err := os.WriteFile(filepath.Join(bin, "docker"), []byte("#!/bin/sh\nexit 1\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	seen := 0
 	for _, page := range pages(t) {
 		t.Run(page, func(t *testing.T) {
