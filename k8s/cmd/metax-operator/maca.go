@@ -98,6 +98,7 @@ func copyMACA(c *cli.Context) error {
 	}
 	_, err = mxmaca.Copier{
 		Image: c.String("image"), Root: root, Opt: c.String("opt"), Dir: c.String("dir"), Limit: c.Int64("max-gib") << 30,
+		Keep: mxmaca.KeepFree,
 	}.Run(c.Context)
 	return err
 }

@@ -78,7 +78,8 @@ func (c *Cluster) furnish(ctx context.Context, node string) error {
 }
 
 // setUp gives the node an address with a default route and a kernel log, which the kubelet demands, and
-// keeps everything from changing settings of the machine: only those of the own network can be written.
+// keeps everything from changing settings of the machine: only those of the own network can be written. The simulated
+// node has a file system of its own, so that it is not full when that of the machine is.
 const setUp = `ip link set lo up
 ip link add uplink type veth peer name far
 ip addr add ` + nodeAddress + `/24 dev uplink
@@ -91,6 +92,8 @@ ln -s /usr/lib/cni /opt/cni/bin
 mount --bind /proc/sys /proc/sys
 mount --bind /proc/sys/net /proc/sys/net
 mount -o remount,bind,ro /proc/sys
+mkdir ` + NodeDir + `
+mount -t tmpfs tmpfs ` + NodeDir + `
 `
 
 // makeCgroup makes the cgroup of the pods in every hierarchy: the kubelet wants one that exists.

@@ -38,6 +38,7 @@ type Copier struct {
 	Opt   string       // the host's /opt, to see which versions are there
 	Dir   string       // for the result: a number, by which results are in order
 	Limit int64        // bytes of an installation
+	Keep  int64        // percent of the file system of Dir that stays free; KeepFree on a host
 }
 
 // maxEntries bounds the files, directories and links of a payload; a real one has some ten thousand.
@@ -108,7 +109,7 @@ func (c Copier) copy(ctx context.Context) (string, error) {
 	defer to.Close()
 	limit := payload.Limit{
 		Bytes: c.Limit, Option: "maca.maxGiB", Entries: maxEntries,
-		Fits: func(bytes, entries int64) error { return fits(filepath.Dir(c.Dir), bytes, entries) },
+		Fits: func(bytes, entries int64) error { return fits(filepath.Dir(c.Dir), bytes, entries, c.Keep) },
 	}
 	return version, payload.Copy(ctx, limit, payload.Tree{From: from, Path: dir, Alias: maca.Path, To: to})
 }

@@ -188,7 +188,7 @@ func TestRoom(t *testing.T) {
 		need, free, total int64
 		fits              bool
 	}{{10, 100, 200, true}, {80, 100, 200, true}, {81, 100, 200, false}, {101, 100, 200, false}} {
-		if err := room(test.need, test.free, test.total); (err == nil) != test.fits {
+		if err := room(test.need, test.free, test.total, KeepFree); (err == nil) != test.fits {
 			t.Errorf("%+v: %v", test, err)
 		}
 	}
