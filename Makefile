@@ -10,6 +10,7 @@ GO       ?= go
 export PATH := $(if $(findstring /,$(GO)),$(dir $(GO)):)$(PATH)
 FUZZTIME ?= 10s
 PROGRAMS := metax-ctk metax-docker metax-runtime metax-hook metax-mxsml
+LIBEXEC  := metax-sim-smi
 TOOL     := $(GO) tool -modfile=tools/go.mod
 TAGS     := $(shell cat packaging/tags)
 LDFLAGS  := -s -w -X main.buildVersion=$(VERSION)
@@ -18,7 +19,7 @@ LDFLAGS  := -s -w -X main.buildVersion=$(VERSION)
 
 # The programs, in bin.
 build: go
-	umask 022; CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -tags '$(TAGS)' -ldflags '$(LDFLAGS)' -o bin/ $(PROGRAMS:%=./cmd/%)
+	umask 022; CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -tags '$(TAGS)' -ldflags '$(LDFLAGS)' -o bin/ $(PROGRAMS:%=./cmd/%) $(LIBEXEC:%=./cmd/%)
 	@tools/stamp '$(VERSION)' >bin/.stamp
 
 # The programs in bin, as they are if they were built from this checkout, otherwise built.
@@ -104,7 +105,8 @@ docs:
 install: programs
 	install -d $(DESTDIR)$(PREFIX)/bin
 	install -m 0755 $(PROGRAMS:%=bin/%) $(DESTDIR)$(PREFIX)/bin
-	install -d $(DESTDIR)$(PREFIX)/libexec/docker/cli-plugins
+	install -d $(DESTDIR)$(PREFIX)/libexec/docker/cli-plugins $(DESTDIR)$(PREFIX)/libexec/metax-container-toolkit
+	install -m 0755 $(LIBEXEC:%=bin/%) $(DESTDIR)$(PREFIX)/libexec/metax-container-toolkit
 	ln -sf ../../../bin/metax-docker $(DESTDIR)$(PREFIX)/libexec/docker/cli-plugins/docker-metax
 	install -d $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man8
 	install -m 0644 packaging/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1

@@ -24,7 +24,7 @@ import (
 // The commands see a node through libmxsml as through mx-smi.
 func TestLibrary(t *testing.T) {
 	n, tree := simtest.Host(t, "c500-8-degraded")
-	root := simtest.Write(t, tree).Dir()
+	root := simtest.Write(t, sim.WithSMI(tree, n, standin.SMI(t))).Dir()
 	lib := standin.Build(t, filepath.Join(root, "opt/mxdriver/lib"), n)
 	t.Setenv(child.LibraryVariable, standin.Program(t, t.TempDir()))
 	discovered := func() (gpu.Node, string) {

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -10,7 +12,38 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"metax-ctk": main})
+	testscript.Main(withSMI{m}, map[string]func(){"metax-ctk": func() {
+		programDir = smiDir
+		main()
+	}})
+}
+
+// withSMI are tests that find metax-sim-smi.
+type withSMI struct{ *testing.M }
+
+// smiVariable names the directory with metax-sim-smi, also for programs that tests start.
+const smiVariable = "METAX_TEST_SIM_SMI"
+
+func smiDir() (string, error) { return os.Getenv(smiVariable), nil }
+
+// Run builds metax-sim-smi and runs the tests.
+func (m withSMI) Run() int {
+	programDir = smiDir
+	if os.Getenv(smiVariable) != "" {
+		return m.M.Run()
+	}
+	dir, err := os.MkdirTemp("", "sim-smi")
+	if err == nil {
+		defer os.RemoveAll(dir)
+		build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", dir, "../metax-sim-smi")
+		build.Env, build.Stderr = append(os.Environ(), "CGO_ENABLED=0"), os.Stderr
+		err = errors.Join(os.Chmod(dir, 0o755), build.Run(), os.Setenv(smiVariable, dir))
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "build metax-sim-smi:", err)
+		return 1
+	}
+	return m.M.Run()
 }
 
 // TestScripts runs the programs as their users do: every command, its output,
@@ -32,6 +65,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("TZ", "UTC")
+			e.Setenv(smiVariable, os.Getenv(smiVariable))
 			return nil
 		},
 	})

@@ -46,7 +46,7 @@ func sliced(t *testing.T, library mxsml.Run, root string, args ...string) (out, 
 func TestSGPUByLibrary(t *testing.T) {
 	node, tree := simtest.Host(t, "c500-8-sgpu")
 	kept := node.GPUs[2].Slices
-	root := simtest.Write(t, tree).Dir()
+	root := simtest.Write(t, sim.WithSMI(tree, node, standin.SMI(t))).Dir()
 	for k := range kept { // what only the library knows
 		node.GPUs[5].Slices[k].MemoryMiB = node.GPUs[5].MemoryMiB / 2
 	}

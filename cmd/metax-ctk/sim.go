@@ -1,7 +1,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strconv"
 
 	"github.com/urfave/cli/v2"
@@ -70,7 +74,11 @@ func (t toolkit) simCreate(c *cli.Context) error {
 	if err != nil {
 		return fmt.Errorf("simulate %s: %w", args[0], err)
 	}
-	if err := tree.Write(args[1]); err != nil {
+	smi, err := simSMI()
+	if err != nil {
+		return fmt.Errorf("simulate %s: %w", args[0], err)
+	}
+	if err := sim.WithSMI(tree, node, smi).Write(args[1]); err != nil {
 		return fmt.Errorf("simulate %s: %w", args[0], err)
 	}
 	made := struct {
@@ -79,4 +87,26 @@ func (t toolkit) simCreate(c *cli.Context) error {
 		GPUs int    `json:"gpus"`
 	}{args[0], args[1], len(node.GPUs)}
 	return t.print(c, made, fmt.Sprintf("%s: %s below %s\nnext: metax-ctk --root %[3]s topology print\n", made.Node, wording.Count(made.GPUs, "GPU"), made.Root))
+}
+
+// programDir is where this program is.
+var programDir = func() (string, error) {
+	self, err := os.Executable()
+	return filepath.Dir(self), err
+}
+
+// simSMI reads metax-sim-smi, the mx-smi of simulated nodes: it is beside this program, or where packages have it.
+func simSMI() ([]byte, error) {
+	dir, err := programDir()
+	if err != nil {
+		return nil, err
+	}
+	code, err := os.ReadFile(filepath.Join(dir, "metax-sim-smi"))
+	if errors.Is(err, fs.ErrNotExist) {
+		code, err = os.ReadFile(filepath.Join(dir, "../libexec/metax-container-toolkit/metax-sim-smi"))
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("metax-sim-smi is neither in %s nor in ../libexec/metax-container-toolkit there: install the package again, or make build", dir)
+	}
+	return code, err
 }

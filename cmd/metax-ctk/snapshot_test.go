@@ -29,7 +29,7 @@ func simulated(t *testing.T, name string, edit func(hosttree.Tree)) (root string
 	if edit != nil {
 		edit(tree)
 	}
-	return simtest.Write(t, tree).Dir(), node
+	return simtest.Write(t, sim.WithSMI(tree, node, standin.SMI(t))).Dir(), node
 }
 
 // ctk runs one command line and returns what it printed.

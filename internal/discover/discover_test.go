@@ -17,6 +17,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/test/gputest"
 	"github.com/metax-ctk/container-toolkit/test/simtest"
+	"github.com/metax-ctk/container-toolkit/test/standin"
 )
 
 // names are the simulated nodes that the tests use.
@@ -25,8 +26,8 @@ func names() []string { return append(sim.Names(), "sim:2x2x4", "sim:1x1x1") }
 // hostTree is the host of a simulated node.
 func hostTree(t testing.TB, name string) sim.Tree {
 	t.Helper()
-	_, tree := simtest.Host(t, name)
-	return tree
+	n, tree := simtest.Host(t, name)
+	return sim.WithSMI(tree, n, standin.SMI(t))
 }
 
 // oldTree is the host of a simulated node with a driver that shows no layout.
@@ -51,12 +52,12 @@ func mustTree(t testing.TB, n gpu.Node) sim.Tree {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return tree
+	return sim.WithSMI(tree, n, standin.SMI(t))
 }
 
 // run runs the simulated mx-smi.
 func run(ctx context.Context, path string, args ...string) ([]byte, error) {
-	return exec.CommandContext(ctx, "sh", append([]string{path}, args...)...).Output()
+	return exec.CommandContext(ctx, path, args...).Output()
 }
 
 // mustDiscover returns the node without its warnings, and the warnings with the paths

@@ -11,12 +11,15 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsmi"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/test/standin"
 )
 
 // smi runs mx-smi.
 func (b *bench) smi() mxsmi.Run {
-	whole, err := sim.HostTree(simulated(b.t, b.name))
+	node := simulated(b.t, b.name)
+	whole, err := sim.HostTree(node)
 	b.must(err)
+	sim.WithSMI(whole, node, standin.SMI(b.t))
 	if b.simulated || b.tree[smiPath] != whole[smiPath] {
 		return runs
 	}

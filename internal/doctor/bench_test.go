@@ -25,6 +25,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
+	"github.com/metax-ctk/container-toolkit/test/standin"
 	"github.com/metax-ctk/container-toolkit/test/trusted"
 )
 
@@ -66,7 +67,7 @@ func newBench(t *testing.T, name string) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bench{t: t, name: name, tree: tree}
+	b := &bench{t: t, name: name, tree: sim.WithSMI(tree, node, standin.SMI(t))}
 	// A socket's path has to be short, and a thousand links are made, which takes long
 	// on a disk.
 	if b.dir, err = os.MkdirTemp("/dev/shm", "doctor"); err != nil {

@@ -48,8 +48,8 @@ func withoutDriver(n gpu.Node) gpu.Node {
 }
 
 // DriverImage are the files of an image with a driver of a version for a built-in node: a kernel module for the
-// simulated kernel, and the driver's user-space part.
-func DriverImage(node, version string) (Tree, error) {
+// simulated kernel, and the driver's user-space part; program is as in WithSMI.
+func DriverImage(node, version string, program []byte) (Tree, error) {
 	n, err := Node(node)
 	if err != nil {
 		return nil, err
@@ -59,6 +59,7 @@ func DriverImage(node, version string) (Tree, error) {
 	if err != nil {
 		return nil, err
 	}
+	WithSMI(tree, n, program)
 	maps.DeleteFunc(tree, func(p string, _ Entry) bool { return !strings.HasPrefix(p, "opt/mxdriver/") })
 	tree[path.Join("lib/modules", kernel, "updates", module+".ko")] = File{Data: string(Module(kernel, version))}
 	return tree, nil

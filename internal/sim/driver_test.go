@@ -66,7 +66,7 @@ func TestDriverTrees(t *testing.T) {
 
 // TestDriverImage has a module whose words can be read, and the user-space part.
 func TestDriverImage(t *testing.T) {
-	tree, err := sim.DriverImage("c500-8", "4.0.0")
+	tree, err := sim.DriverImage("c500-8", "4.0.0", []byte("program"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestDriverImage(t *testing.T) {
 	if err != nil || info["name"] != "metax" || info["version"] != "4.0.0" || info["vermagic"][:17] != "6.8.0-31-generic " {
 		t.Errorf("%v %v", info, err)
 	}
-	if _, err := sim.DriverImage("nothing", "1"); err == nil {
+	if _, err := sim.DriverImage("nothing", "1", nil); err == nil {
 		t.Error("there is an image for no node")
 	}
 }

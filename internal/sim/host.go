@@ -16,10 +16,10 @@ const (
 )
 
 // HostTree returns the file system of the host that n describes: sysfs with its links,
-// the files in /proc about the driver, device nodes, the driver's user-space part with
-// an mx-smi, and MXMACA. Discovery on it returns n.
+// the files in /proc about the driver, device nodes, the driver's user-space part, and
+// MXMACA. With mx-smi (WithSMI), discovery on it returns n.
 //
-// What n lacks is missing in the tree (without Driver there is no mx-smi), except for
+// What n lacks is missing in the tree, except for
 // PCI bridges, which are added. A contradictory Node is an error.
 func HostTree(n gpu.Node) (Tree, error) {
 	h, err := newHost(n)

@@ -118,7 +118,6 @@ func TestHostTreePlace(t *testing.T) {
 		"sys/devices/system/node/node1/cpulist":                          sim.File{Data: "32-63,96-127\n"},
 		"opt/maca":                                                       sim.Link("/opt/maca-3.3.0.15"),
 		"opt/maca-3.3.0.15/Version.txt":                                  sim.File{Data: "Version:3.3.0.15\n"},
-		"usr/bin/mx-smi":                                                 sim.Link("/opt/mxdriver/bin/mx-smi"),
 		"sys/devices/virtual/mxcd/mxcd/uevent":                           sim.File{Data: "MAJOR=511\nMINOR=0\nDEVNAME=mxcd\n"},
 	} {
 		if diff := cmp.Diff(want, tree[p]); diff != "" {

@@ -15,6 +15,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/test/gputest"
 	"github.com/metax-ctk/container-toolkit/test/simtest"
+	"github.com/metax-ctk/container-toolkit/test/standin"
 )
 
 func run(ctx context.Context, path string, args ...string) ([]byte, error) {
@@ -66,7 +67,7 @@ func TestRoundTrip(t *testing.T) {
 	for i, want := range nodes {
 		t.Run(fmt.Sprint(i, " ", want.Name), func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "host")
-			if err := hostTree(t, want).Write(dir); err != nil {
+			if err := sim.WithSMI(hostTree(t, want), want, standin.SMI(t)).Write(dir); err != nil {
 				t.Fatal(err)
 			}
 			root, err := hostfs.New(dir)

@@ -2,9 +2,9 @@ package sim_test
 
 import (
 	"errors"
+	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -15,15 +15,13 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/test/simtest"
+	"github.com/metax-ctk/container-toolkit/test/standin"
 )
 
-// act runs the mx-smi of a tree, with the programs in PATH that it needs to change the
-// tree.
-func act(t *testing.T, shell []string, root, command string) (output string, code int) {
+// act runs the mx-smi of a tree.
+func act(t *testing.T, root, command string) (output string, code int) {
 	t.Helper()
-	words := slices.Concat(shell, []string{filepath.Join(root, "opt/mxdriver/bin/mx-smi")}, strings.Fields(command))
-	cmd := exec.Command(words[0], words[1:]...)
-	cmd.Env = []string{"PATH=/usr/bin:/bin"}
+	cmd := exec.Command(filepath.Join(root, "opt/mxdriver/bin/mx-smi"), strings.Fields(command)...)
 	out, err := cmd.CombinedOutput()
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)
@@ -47,78 +45,76 @@ func found(t *testing.T, dir string) gpu.Node {
 // TestMXSMISlices creates and removes slices with mx-smi, and checks the results with
 // discovery.
 func TestMXSMISlices(t *testing.T) {
-	for _, shell := range shells() {
-		want := simtest.Node(t, "c500-8-sgpu")
-		root := filepath.Join(t.TempDir(), "host")
-		if err := hostTree(t, want).Write(root); err != nil {
-			t.Fatal(err)
+	want := simtest.Node(t, "c500-8-sgpu")
+	root := filepath.Join(t.TempDir(), "host")
+	if err := sim.WithSMI(hostTree(t, want), want, standin.SMI(t)).Write(root); err != nil {
+		t.Fatal(err)
+	}
+	list, _ := act(t, root, "-L")
+	var lines []string
+	for line := range strings.Lines(list) {
+		if strings.Contains(line, "SGPU#") {
+			lines = append(lines, strings.Join(strings.Fields(line), " "))
 		}
-		list, _ := act(t, shell, root, "-L")
-		var lines []string
-		for line := range strings.Lines(list) {
-			if strings.Contains(line, "SGPU#") {
-				lines = append(lines, strings.Join(strings.Fields(line), " "))
-			}
-		}
-		parts := want.GPUs[2].Slices
-		if diff := cmp.Diff([]string{"SGPU#0 (UUID: " + parts[0].UUID + ")", "SGPU#1 (UUID: " + parts[1].UUID + ")"}, lines); diff != "" {
-			t.Errorf("%v: list (-want +got):\n%s", shell, diff)
-		}
+	}
+	parts := want.GPUs[2].Slices
+	if diff := cmp.Diff([]string{"SGPU#0 (UUID: " + parts[0].UUID + ")", "SGPU#1 (UUID: " + parts[1].UUID + ")"}, lines); diff != "" {
+		t.Errorf("list (-want +got):\n%s", diff)
+	}
 
-		for _, step := range []struct {
-			command string
-			code    int
-			says    string
-		}{
-			{"sgpu -i 0 --create", 1, "not in slice mode"},
-			{"sgpu -i 9 --enable", 1, "no GPU 9"},
-			{"sgpu -i 5 --enable", 1, "has virtual functions"},
-			{"sgpu --enable -i 0", 0, ""},
-			{"sgpu --enable -i " + want.GPUs[0].BDF.String(), 0, ""},
-			{"sgpu --set-sched-class 1 -i 0", 0, ""},
-			{"sgpu --set-sched-class 3 -i 0", 1, "no scheduling class 3"},
-			{"sgpu -i 0 --create --vram 4G --compute 60 --alias one", 0, "SGPU#0 created"},
-			{"sgpu -i 0 --create --vram 4G --compute 41", 1, "no 41 percent"},
-			{"sgpu -i 0 --create --vram 61G --compute 5", 1, "no 62464 MiB"},
-			{"sgpu -i 0 --create --vram 4096M --compute 20 -n 2", 0, "SGPU#2 created"},
-			{"sgpu -i 0 --create --vram 4T", 1, "memory size 4T is not a number"},
-			{"sgpu -i 0 --create --compute 0", 1, "out of range"},
-			{"sgpu -i 0 --create -n 14", 1, "no more slices fit"},
-			{"sgpu -i 0 --set-sched-class 2", 1, "slices of another class"},
-			{"sgpu -i 0 --disable", 1, "has slices"},
-			{"sgpu --remove 1 -i 0", 0, "SGPU#1 removed"},
-			{"sgpu -r 1 -i 0", 1, "no SGPU#1"},
-			{"sgpu -i 0 --create --vram 56G --compute 20", 0, "SGPU#1 created"},
-			{"sgpu -i 2 -r 0", 0, ""},
-			{"sgpu -i 2 -r 1", 0, ""},
-			{"sgpu -i 2 --disable", 0, ""},
-			{"sgpu -i 0 --remove ../x", 1, "is not a number"},
-			{"sgpu -i 0 --create --no-such", 1, "unknown command or option: sgpu -i 0 --create --no-such"},
-			{"sgpu -i", 1, "-i needs a value"},
-			{"sgpu -i 0", 1, "say what to do"},
-		} {
-			if out, code := act(t, shell, root, step.command); code != step.code || !strings.Contains(out, step.says) {
-				t.Errorf("%v, %s: exit code %d, %q; want %d, %q", shell, step.command, code, out, step.code, step.says)
-			}
+	for _, step := range []struct {
+		command string
+		code    int
+		says    string
+	}{
+		{"sgpu -i 0 --create", 1, "not in slice mode"},
+		{"sgpu -i 9 --enable", 1, "no GPU 9"},
+		{"sgpu -i 5 --enable", 1, "has virtual functions"},
+		{"sgpu --enable -i 0", 0, ""},
+		{"sgpu --enable -i " + want.GPUs[0].BDF.String(), 0, ""},
+		{"sgpu --set-sched-class 1 -i 0", 0, ""},
+		{"sgpu --set-sched-class 3 -i 0", 1, "no scheduling class 3"},
+		{"sgpu -i 0 --create --vram 4G --compute 60 --alias one", 0, "SGPU#0 created"},
+		{"sgpu -i 0 --create --vram 4G --compute 41", 1, "no 41 percent"},
+		{"sgpu -i 0 --create --vram 61G --compute 5", 1, "no 62464 MiB"},
+		{"sgpu -i 0 --create --vram 4096M --compute 20 -n 2", 0, "SGPU#2 created"},
+		{"sgpu -i 0 --create --vram 4T", 1, "memory size 4T is not a number"},
+		{"sgpu -i 0 --create --compute 0", 1, "out of range"},
+		{"sgpu -i 0 --create -n 14", 1, "no more slices fit"},
+		{"sgpu -i 0 --set-sched-class 2", 1, "slices of another class"},
+		{"sgpu -i 0 --disable", 1, "has slices"},
+		{"sgpu --remove 1 -i 0", 0, "SGPU#1 removed"},
+		{"sgpu -r 1 -i 0", 1, "no SGPU#1"},
+		{"sgpu -i 0 --create --vram 56G --compute 20", 0, "SGPU#1 created"},
+		{"sgpu -i 2 -r 0", 0, ""},
+		{"sgpu -i 2 -r 1", 0, ""},
+		{"sgpu -i 2 --disable", 0, ""},
+		{"sgpu -i 0 --remove ../x", 1, "is not a number"},
+		{"sgpu -i 0 --create --no-such", 1, "unknown command or option: sgpu -i 0 --create --no-such"},
+		{"sgpu -i", 1, "-i needs a value"},
+		{"sgpu -i 0", 1, "say what to do"},
+	} {
+		if out, code := act(t, root, step.command); code != step.code || !strings.Contains(out, step.says) {
+			t.Errorf("%s: exit code %d, %q; want %d, %q", step.command, code, out, step.code, step.says)
 		}
+	}
 
-		got := found(t, root)
-		want.GPUs[2].Mode, want.GPUs[2].Slices = "", nil
-		want.GPUs[0].Mode = gpu.ModeSGPU
-		for k, alias := range []string{"one", "", ""} {
-			want.GPUs[0].Slices = append(want.GPUs[0].Slices, gpu.Slice{
-				Kind: gpu.SliceSGPU, Index: k, ComputePercent: []int{60, 20, 20}[k], MemoryMiB: []int{4096, 56 << 10, 4096}[k], Alias: alias, QoS: gpu.QoSFixedShare, Nodes: want.GPUs[0].Nodes[1:], GIDs: []uint32{44},
-			})
+	got := found(t, root)
+	want.GPUs[2].Mode, want.GPUs[2].Slices = "", nil
+	want.GPUs[0].Mode = gpu.ModeSGPU
+	for k, alias := range []string{"one", "", ""} {
+		want.GPUs[0].Slices = append(want.GPUs[0].Slices, gpu.Slice{
+			Kind: gpu.SliceSGPU, Index: k, ComputePercent: []int{60, 20, 20}[k], MemoryMiB: []int{4096, 56 << 10, 4096}[k], Alias: alias, QoS: gpu.QoSFixedShare, Nodes: want.GPUs[0].Nodes[1:], GIDs: []uint32{44},
+		})
+	}
+	for k, s := range got.GPUs[0].Slices {
+		if !strings.HasPrefix(s.UUID, "GPU-") || !gpu.ValidSliceUUID(s.UUID) {
+			t.Errorf("slice %d has the UUID %q", k, s.UUID)
 		}
-		for k, s := range got.GPUs[0].Slices {
-			if !strings.HasPrefix(s.UUID, "GPU-") || !gpu.ValidSliceUUID(s.UUID) {
-				t.Errorf("slice %d has the UUID %q", k, s.UUID)
-			}
-			got.GPUs[0].Slices[k].UUID = ""
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%v: discovered (-want +got):\n%s", shell, diff)
-		}
+		got.GPUs[0].Slices[k].UUID = ""
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("discovered (-want +got):\n%s", diff)
 	}
 }
 
@@ -126,11 +122,11 @@ func TestMXSMISlices(t *testing.T) {
 // a container and on a machine with its own /sys.
 func TestMXSMIElsewhere(t *testing.T) {
 	root := written(t, simtest.Node(t, "c500-1"))
-	alone := filepath.Join(t.TempDir(), "tool")
-	if err := copyFile(alone, filepath.Join(root, "opt/mxdriver/bin/mx-smi")); err != nil {
+	alone := t.TempDir()
+	if err := os.CopyFS(alone, os.DirFS(filepath.Join(root, "opt/mxdriver"))); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command("/bin/sh", alone, "sgpu", "--enable", "-i", "0").CombinedOutput()
+	out, err := exec.Command(filepath.Join(alone, "bin/mx-smi"), "sgpu", "--enable", "-i", "0").CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "no host tree") {
 		t.Errorf("%v, %q", err, out)
 	}

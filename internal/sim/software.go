@@ -11,6 +11,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs/hosttree"
+	"github.com/metax-ctk/container-toolkit/internal/sim/smi"
 )
 
 // addSystemFiles adds the files about the host itself.
@@ -96,8 +97,7 @@ func (h *host) addSoftware() {
 	if d := h.node.Driver; d != nil && d.Path != "" {
 		home := inTree(d.Path)
 		h.addLibraries("driver", home)
-		h.add(home+"/bin/mx-smi", File{Data: h.mxSMI(), Perm: 0o755})
-		h.add("usr/bin/mx-smi", Link(path.Join(d.Path, "bin/mx-smi")))
+		h.file(path.Join(home, smi.FactsFile), h.facts().Text())
 	}
 	if m := h.node.MACA; m != nil && m.Path != "" {
 		home := inTree(m.Path)

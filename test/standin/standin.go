@@ -82,8 +82,18 @@ func Program(t testing.TB, dir string) (path string) {
 	return path
 }
 
-// compiled is the library, and program metax-mxsml; each is compiled once per test
-// binary and leaves no file behind.
+// SMI returns the file of metax-sim-smi, for sim.WithSMI.
+func SMI(t testing.TB) []byte {
+	t.Helper()
+	code, err := smi()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return code
+}
+
+// compiled is the library, program metax-mxsml and smi metax-sim-smi; each is compiled
+// once per test binary and leaves no file behind.
 var (
 	compiled = sync.OnceValues(func() ([]byte, error) {
 		return made("libmxsml.so", func(dir, out string) *exec.Cmd {
@@ -91,14 +101,18 @@ var (
 				"-o", out, filepath.Join(dir, "source", "mxsml.c"), "-ldl")
 		})
 	})
-	program = sync.OnceValues(func() ([]byte, error) {
-		return made("metax-mxsml", func(_, out string) *exec.Cmd {
-			cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", out, "github.com/metax-ctk/container-toolkit/cmd/metax-mxsml")
-			cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-			return cmd
-		})
-	})
+	program = sync.OnceValues(func() ([]byte, error) { return built("metax-mxsml") })
+	smi     = sync.OnceValues(func() ([]byte, error) { return built("metax-sim-smi") })
 )
+
+// built is a program of this project.
+func built(name string) ([]byte, error) {
+	return made(name, func(_, out string) *exec.Cmd {
+		cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", out, "github.com/metax-ctk/container-toolkit/cmd/"+name)
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+		return cmd
+	})
+}
 
 func made(name string, how func(dir, out string) *exec.Cmd) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "standin")

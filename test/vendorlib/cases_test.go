@@ -9,6 +9,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/test/simtest"
+	"github.com/metax-ctk/container-toolkit/test/standin"
 )
 
 // host is a simulated host. node is what discovery finds there; empty if it has to look.
@@ -117,7 +118,7 @@ func hosts(t *testing.T) (all []host) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, host{name, tree, n})
+		all = append(all, host{name, sim.WithSMI(tree, n, standin.SMI(t)), n})
 		return &all[len(all)-1]
 	}
 	for _, name := range append(sim.Names(), "sim:2x2x4") {

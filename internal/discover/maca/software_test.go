@@ -120,7 +120,7 @@ func TestFindNothing(t *testing.T) {
 		"a loop":       {func(tree sim.Tree) { tree["opt/maca"] = sim.Link("maca") }, false, "too many"},
 		"a file":       {func(tree sim.Tree) { tree["opt/maca"] = sim.File{} }, true, "not a directory"},
 		"the root":     {func(tree sim.Tree) { tree["opt/maca"] = sim.Link("/") }, false, "/opt/maca leads to /, which is not in /opt"},
-		"out of /opt":  {func(tree sim.Tree) { tree["opt/maca"] = sim.Link("/usr/bin") }, false, "/opt/maca leads to /usr/bin, which is not in /opt"},
+		"out of /opt":  {func(tree sim.Tree) { tree["usr/bin"], tree["opt/maca"] = sim.Dir{}, sim.Link("/usr/bin") }, false, "/opt/maca leads to /usr/bin, which is not in /opt"},
 		"/opt itself":  {func(tree sim.Tree) { tree["opt/maca"] = sim.Link("/opt") }, false, "/opt/maca leads to /opt, which is not in /opt"},
 		"deeper below": {func(tree sim.Tree) { tree["opt/maca"] = sim.Link("/" + home + "/lib") }, false, "which is not in /opt"},
 	} {

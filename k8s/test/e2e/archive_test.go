@@ -20,8 +20,7 @@ func TestArchive(t *testing.T) {
 	n.withoutDriver(t)
 	n.must(t, "sh", "-c", "rm -r "+cluster.NodeDir+"/opt/maca*")
 
-	// What comes from elsewhere: the pod's image, the vendor's images as files, and the image with the health of GPUs,
-	// which needs a shell for the mx-smi of a simulated node.
+	// What comes from elsewhere: the pod's image, the vendor's images as files, and the image with the health of GPUs.
 	n.create(t, probePod("pulls", 0, "look"))
 	n.phase(t, "pulls", corev1.PodSucceeded)
 	n.remove(t, "pulls")

@@ -179,6 +179,9 @@ func (n *node) stopAPI(t *testing.T, meanwhile func()) {
 // smi is mx-smi of the simulated node.
 const smi = cluster.NodeDir + "/opt/mxdriver/bin/mx-smi"
 
+// smiFacts is what it says of the node.
+const smiFacts = cluster.NodeDir + "/opt/mxdriver/share/mx-smi/node.txt"
+
 // setHealthy makes mx-smi report a GPU as available or not.
 func (n *node) setHealthy(t *testing.T, gpu int, healthy bool) {
 	t.Helper()
@@ -186,7 +189,7 @@ func (n *node) setHealthy(t *testing.T, gpu int, healthy bool) {
 	if healthy {
 		from, to = to, from
 	}
-	n.must(t, "sed", "-i", fmt.Sprintf("/%s/s/ %s / %s /", n.gpus[gpu].UUID, from, to), smi)
+	n.must(t, "sed", "-i", fmt.Sprintf("/%s/s/ %s / %s /", n.gpus[gpu].UUID, from, to), smiFacts)
 }
 
 // fall lets a GPU become unhealthy, which pods may have, and healthy again.

@@ -68,7 +68,7 @@ func (n *node) driver(t *testing.T, version string) {
 		}
 		return err
 	})
-	if text, err := os.ReadFile(n.Path(cluster.NodeDir + "/opt/mxdriver/bin/mx-smi")); err != nil || !strings.Contains(string(text), version) {
+	if text, err := os.ReadFile(n.Path(smiFacts)); err != nil || !strings.Contains(string(text), version) {
 		t.Errorf("/opt/mxdriver is not that of driver %s: %v", version, err)
 	}
 }

@@ -117,7 +117,7 @@ func (s *scene) check(version string) {
 	if err != nil || strings.TrimSpace(string(text)) != version {
 		s.t.Errorf("the driver %q is loaded (%v), want %s", text, err, version)
 	}
-	smi, err := s.host.ReadFile("/opt/mxdriver/bin/mx-smi")
+	smi, err := s.host.ReadFile("/opt/mxdriver/share/mx-smi/node.txt")
 	if err != nil || !strings.Contains(string(smi), version) {
 		s.t.Errorf("/opt/mxdriver is not that of %s: %v", version, err)
 	}
@@ -146,7 +146,7 @@ func TestLife(t *testing.T) {
 	if r := s.looks(a, 3); said(r) != "cloud InUse" || !strings.Contains(r.Message, "pod team/job") || s.unloads > 0 {
 		t.Errorf("in use: %+v", r)
 	}
-	if text, err := s.host.ReadFile("/opt/mxdriver/bin/mx-smi"); err != nil || !strings.Contains(string(text), "4.0.0") {
+	if text, err := s.host.ReadFile("/opt/mxdriver/share/mx-smi/node.txt"); err != nil || !strings.Contains(string(text), "4.0.0") {
 		t.Errorf("/opt/mxdriver is not that of the loaded driver: %v", err)
 	}
 	s.users = Users{Plugin: []string{"metax-gpu-device"}}

@@ -18,7 +18,7 @@ const release = "6.8.0-31-generic" // of simulated hosts
 // image writes an image with a driver of a version, and calls change with its directory.
 func image(t *testing.T, version string, change func(dir string)) string {
 	t.Helper()
-	tree, err := sim.DriverImage("c500-1", version)
+	tree, err := sim.DriverImage("c500-1", version, []byte("program"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/refresh"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/test/standin"
 )
 
 // host is a simulated host, and the directories of the true one that a container sees.
@@ -41,7 +42,7 @@ func hostOf(t *testing.T, n gpu.Node) *host {
 		t.Fatal(err)
 	}
 	root, to := t.TempDir(), t.TempDir()
-	if err := tree.Write(root); err != nil {
+	if err := sim.WithSMI(tree, n, standin.SMI(t)).Write(root); err != nil {
 		t.Fatal(err)
 	}
 	hook := filepath.Join(t.TempDir(), "metax-hook")

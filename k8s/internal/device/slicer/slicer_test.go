@@ -20,6 +20,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/device/allocate"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/reader"
+	"github.com/metax-ctk/container-toolkit/test/standin"
 )
 
 // show is "index(mode): alias qos" for each divided GPU.
@@ -49,7 +50,7 @@ func TestSlices(t *testing.T) {
 		t.Fatal(err)
 	}
 	root := filepath.Join(t.TempDir(), "host")
-	if err := tree.WriteInert(root); err != nil {
+	if err := sim.WithSMI(tree, n, standin.SMI(t)).WriteInert(root); err != nil {
 		t.Fatal(err)
 	}
 	host, err := hostfs.New(root)

@@ -63,7 +63,7 @@ func run(address, dir string) error {
 		}
 	}
 	for _, version := range driverVersions {
-		if err := pushDriver(address, version); err != nil {
+		if err := pushDriver(address, dir, version); err != nil {
 			return fmt.Errorf("make the image of driver %s: %w", version, err)
 		}
 	}
@@ -98,8 +98,12 @@ func pushProgram(address, dir, program string) error {
 }
 
 // pushDriver pushes an image with a driver.
-func pushDriver(address, version string) error {
-	tree, err := sim.DriverImage("c500-8", version)
+func pushDriver(address, dir, version string) error {
+	smi, err := os.ReadFile(filepath.Join(dir, "metax-sim-smi"))
+	if err != nil {
+		return err
+	}
+	tree, err := sim.DriverImage("c500-8", version, smi)
 	if err != nil {
 		return err
 	}
@@ -183,25 +187,7 @@ func pushLayout(address, dir string) error {
 	if err != nil {
 		return err
 	}
-	if filepath.Base(dir) == "gpu-health" {
-		if img, err = withShell(img); err != nil {
-			return fmt.Errorf("add a shell: %w", err)
-		}
-	}
 	return push(address+"/metax-ctk/"+filepath.Base(dir)+":"+version, img)
-}
-
-// withShell adds /bin/sh to an image. The real mx-smi is a program, that of a simulated node a script.
-func withShell(img v1.Image) (v1.Image, error) {
-	shell, err := imageOf("/bin/sh", "/usr/bin/busybox")
-	if err != nil {
-		return nil, err
-	}
-	layers, err := shell.Layers()
-	if err != nil {
-		return nil, err
-	}
-	return mutate.AppendLayers(img, layers...)
 }
 
 func push(reference string, img v1.Image) error {
