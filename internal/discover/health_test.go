@@ -136,7 +136,7 @@ func TestHealthLibrary(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err = host.Health(t.Context())
-	want := []health.Problem{{Code: "vendor-12", Text: "libmxsml reports it as unhealthy: overheated"}}
+	want := []health.Problem{{Code: "vendor-12", Text: "libmxsml reports it as unhealthy: overheated", Words: "overheated"}}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -72,7 +72,7 @@ func (f fresh) problemOf(g gpu.GPU) (p health.Problem, found bool) {
 	}
 	p = health.Problem{Code: vendorCode(l.Code), Text: "the driver reports it as unhealthy"}
 	if l.Reason != "" {
-		p.Text = terminal.Line(fmt.Sprintf("the driver reports %q", l.Reason))
+		p.Text, p.Words = terminal.Line(fmt.Sprintf("the driver reports %q", l.Reason)), terminal.Line(l.Reason)
 	}
 	if l.Code != 0 {
 		p.Text += fmt.Sprintf(" (code %d)", l.Code)

@@ -256,7 +256,7 @@ func TestLayoutLook(t *testing.T) {
 		failed string
 	}{
 		{"available", nil, nil, ""},
-		{"unavailable", map[string]sim.Entry{at + "active": line("0"), at + "inactive_reason": line("7\nfan failed")}, []health.Problem{{Code: "vendor-7", Text: `the driver reports "fan failed" (code 7)`}}, ""},
+		{"unavailable", map[string]sim.Entry{at + "active": line("0"), at + "inactive_reason": line("7\nfan failed")}, []health.Problem{{Code: "vendor-7", Text: `the driver reports "fan failed" (code 7)`, Words: "fan failed"}}, ""},
 		{"without a reason", map[string]sim.Entry{at + "active": line("0")}, []health.Problem{{Code: "vendor", Text: "the driver reports it as unhealthy"}}, ""},
 		{"without a node", map[string]sim.Entry{at: nil}, []health.Problem{{Code: "vendor-101", Text: "it has no node in the driver's layout (code 101)"}}, ""},
 		{"unreadable", unreadable, nil, "the driver's layout: read"},

@@ -52,6 +52,8 @@ func (g GPU) Key() string {
 type Problem struct {
 	Code string `json:"code"` // one of the codes
 	Text string `json:"text"` // one line for people
+	// Words are the vendor's own reason, a part of Text; empty if it gave none.
+	Words string `json:"words,omitempty"`
 }
 
 // Reading is what one look found out about one GPU.
@@ -101,9 +103,9 @@ func FromNode(n gpu.Node) Look {
 		case g.SetAside():
 			r.Problems = []Problem{SetAside}
 		case len(g.Nodes) == 0:
-			r.Problems = []Problem{{NoDeviceNodes, "it has no device nodes"}}
+			r.Problems = []Problem{{Code: NoDeviceNodes, Text: "it has no device nodes"}}
 		default:
-			r.Problems = []Problem{{Vendor, "the vendor's software reports it as unhealthy"}}
+			r.Problems = []Problem{{Code: Vendor, Text: "the vendor's software reports it as unhealthy"}}
 		}
 		l.Readings = append(l.Readings, r)
 	}
@@ -111,4 +113,4 @@ func FromNode(n gpu.Node) Look {
 }
 
 // SetAside is the problem of a GPU with the mode vfio.
-var SetAside = Problem{VFIO, "it is bound to vfio-pci, for a virtual machine"}
+var SetAside = Problem{Code: VFIO, Text: "it is bound to vfio-pci, for a virtual machine"}

@@ -50,6 +50,7 @@ type Condition struct {
 	Health string `json:"health"`         // Healthy, Unhealthy or Unknown
 	Code   string `json:"code,omitempty"` // of the problem; empty for a healthy GPU
 	Reason string `json:"reason,omitempty"`
+	Words  string `json:"-"` // the vendor's own reason
 	// Since is the generation in which Health became what it is.
 	Since int `json:"since"`
 
@@ -143,18 +144,18 @@ func (p pair) next(s State, rules Rules) Condition {
 	switch {
 	case found:
 		if c.good, c.bad = 0, c.bad+1; isNew || c.Health == Unhealthy || c.bad >= rules.Bad {
-			c.Health, c.Code, c.Reason = Unhealthy, problem.Code, problem.Text
+			c.Health, c.Code, c.Reason, c.Words = Unhealthy, problem.Code, problem.Text, problem.Words
 		}
 		if !p.seen && (c.BDF != gpu.BDF{}) { // another GPU has its index now
 			c.Index = -1
 		}
 	case s.Failed == "" && p.seen:
 		if c.good, c.bad = c.good+1, 0; isNew || c.good >= rules.Good {
-			c.Health, c.Code, c.Reason = Healthy, "", ""
+			c.Health, c.Code, c.Reason, c.Words = Healthy, "", "", ""
 		}
 	default:
 		if c.good = 0; isNew || c.Health == Healthy && s.FailedLooks >= rules.Failed {
-			c.Health, c.Code, c.Reason = Unknown, "", s.Failed
+			c.Health, c.Code, c.Reason, c.Words = Unknown, "", s.Failed, ""
 		}
 	}
 	if c.Health != p.before.Health {
@@ -168,7 +169,7 @@ func (p pair) next(s State, rules Rules) Condition {
 func (p pair) problem(failed bool, ignore []string) (Problem, bool) {
 	problems := p.now.Problems
 	if !p.seen && !failed {
-		problems = []Problem{{Missing, "it is gone from the PCI bus"}}
+		problems = []Problem{{Code: Missing, Text: "it is gone from the PCI bus"}}
 	}
 	at := slices.IndexFunc(problems, func(q Problem) bool {
 		return !slices.ContainsFunc(ignore, func(code string) bool { return q.Code == code || strings.HasPrefix(q.Code, code+"-") })

@@ -24,11 +24,11 @@ func look(text string) Look {
 		case '-':
 			continue
 		case 'x':
-			r.Problems = []Problem{{Vendor, "broken"}}
+			r.Problems = []Problem{{Code: Vendor, Text: "broken"}}
 		case '7':
-			r.Problems = []Problem{{"vendor-7", "broken"}}
+			r.Problems = []Problem{{Code: "vendor-7", Text: "broken"}}
 		case 'n':
-			r.Problems = []Problem{{NoDeviceNodes, "no nodes"}, {Vendor, "broken"}}
+			r.Problems = []Problem{{Code: NoDeviceNodes, Text: "no nodes"}, {Code: Vendor, Text: "broken"}}
 		}
 		l.Readings = append(l.Readings, r)
 	}

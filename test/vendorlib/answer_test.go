@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,6 +20,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/test/simtest"
 	"github.com/metax-ctk/container-toolkit/test/standin"
+	"github.com/metax-ctk/container-toolkit/test/vendorlib"
 )
 
 // recorded is what the library answered over a host.
@@ -45,31 +45,12 @@ func hash(tree sim.Tree) string {
 	return fmt.Sprintf("%x", sum.Sum(nil))
 }
 
-// over runs a command with /sys, /dev and the list of modules of a tree. The library looks for
-// "metax" in /proc/modules; a kernel without modules has no such file, and then /proc becomes
-// links to the real one, and the file.
-const over = `set -e
-tree=$1 work=$2; shift 2
-mkdir "$work/sys" "$work/proc"
-mount -t overlay overlay -o "ro,lowerdir=$tree/sys:/sys" "$work/sys"
-mount --move "$work/sys" /sys
-if [ -e /proc/modules ]; then
-	mount --bind "$tree/proc/modules" /proc/modules
-else
-	mount --move /proc "$work/proc"
-	mount -t tmpfs tmpfs /proc
-	for f in "$work"/proc/[a-z]*; do ln -s "$f" "/proc/${f##*/}"; done
-	cp "$tree/proc/modules" /proc/modules
-fi
-exec "$@"`
-
 // overTree returns a Run of metax-mxsml over a tree in a directory.
 func overTree(t *testing.T, dir string) mxsml.Run {
 	t.Helper()
 	program := standin.Program(t, t.TempDir())
 	return func(ctx context.Context, args ...string) ([]byte, error) {
-		command := append([]string{"-m", "--propagation", "private", "sh", "-c", over, "sh", dir, t.TempDir(), program}, args...)
-		cmd := exec.CommandContext(ctx, "unshare", command...)
+		cmd := vendorlib.Over(ctx, dir, t.TempDir(), append([]string{program}, args...)...)
 		var stderr bytes.Buffer
 		cmd.Stderr, cmd.WaitDelay = &stderr, time.Second
 		out, err := cmd.Output()
@@ -82,9 +63,9 @@ func overTree(t *testing.T, dir string) mxsml.Run {
 
 // answer is the library's answer to a host: a fresh one if there is a library, and else the
 // recorded one, which must be of the same host.
-func answer(t *testing.T, h host) (node, readings mxsml.Answer) {
+func answer(t *testing.T, h vendorlib.Host) (node, readings mxsml.Answer) {
 	t.Helper()
-	file := filepath.Join("testdata", h.name+".json")
+	file := filepath.Join("testdata", h.Name+".json")
 	var known recorded
 	data, err := os.ReadFile(file)
 	if err == nil {
@@ -104,22 +85,22 @@ func answer(t *testing.T, h host) (node, readings mxsml.Answer) {
 		}
 		known.Tree, known.Node, known.Readings = fresh.Tree, fresh.Node, fresh.Readings
 	}
-	if got := hash(h.tree); got != known.Tree {
+	if got := hash(h.Tree); got != known.Tree {
 		t.Errorf("%s is the answer to another host: run the test with %s and -update, as root", file, libraryVar)
 	}
 	return decode(t, known.Node), decode(t, known.Readings)
 }
 
-func ask(t *testing.T, h host, library string) recorded {
+func ask(t *testing.T, h vendorlib.Host, library string) recorded {
 	t.Helper()
 	code, err := os.ReadFile(library)
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := overTree(t, simtest.Write(t, h.tree).Dir())
+	run := overTree(t, simtest.Write(t, h.Tree).Dir())
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	r := recorded{Library: fmt.Sprintf("%x", sha256.Sum256(code)), Version: version, Tree: hash(h.tree)}
+	r := recorded{Library: fmt.Sprintf("%x", sha256.Sum256(code)), Version: version, Tree: hash(h.Tree)}
 	if r.Node, err = run(ctx, library, "node", "--details"); err != nil && len(r.Node) == 0 {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/test/simtest"
+	"github.com/metax-ctk/container-toolkit/test/vendorlib"
 )
 
 // outcomes are the warnings, or the error, of metax-mxsml by what is wrong with a file: "missing
@@ -69,13 +70,13 @@ func TestSpoilt(t *testing.T) {
 // spoil runs the library over a host with each file of its GPU missing, spoilt and mute.
 func spoil(t *testing.T, library string) outcomes {
 	_, tree := simtest.Host(t, "c500-1")
-	h := host{tree: tree, node: simtest.Node(t, "c500-1")}
-	smi := h.function(0) + "/smi/"
+	h := vendorlib.Host{Tree: tree, Node: simtest.Node(t, "c500-1")}
+	smi := h.Function(0) + "/smi/"
 	dir := simtest.Write(t, tree).Dir()
 	run, all := overTree(t, dir), outcomes{}
 	for _, p := range slices.Sorted(maps.Keys(tree)) {
-		name := strings.TrimPrefix(strings.TrimPrefix(p, h.function(0)+"/"), "sys/devices/virtual/mxcd/mxcd/")
-		if !strings.HasPrefix(p, smi) && !strings.HasPrefix(p, nodes+"2/") {
+		name := strings.TrimPrefix(strings.TrimPrefix(p, h.Function(0)+"/"), "sys/devices/virtual/mxcd/mxcd/")
+		if !strings.HasPrefix(p, smi) && !strings.HasPrefix(p, vendorlib.Nodes+"2/") {
 			continue
 		}
 		at := filepath.Join(dir, p)

@@ -41,20 +41,32 @@ func Fill(files Files, n gpu.Node, readings []gpu.Reading) (filled []gpu.Reading
 }
 
 func fillReading(b *bounded, g gpu.GPU, r *gpu.Reading) {
-	dir := pciDir + g.BDF.String()
-	read := func(name string, use func(text string)) {
+	readOf := func(of gpu.BDF, name string, use func(text string)) {
 		var text string
 		var err error
-		if b.do(func() { text, err = b.readFile(dir + "/" + name) }) == nil && err == nil {
+		if b.do(func() { text, err = b.readFile(pciDir + of.String() + "/" + name) }) == nil && err == nil {
 			use(text)
 		}
 	}
+	read := func(name string, use func(text string)) { readOf(g.BDF, name, use) }
 	for _, a := range attributes {
 		if a.isMissing(*r) && !(len(g.VFs) > 0 && notOfSplit(a.name)) {
 			read("smi/"+a.name, func(text string) { a.parse(parseTable(text), r) })
 		}
 	}
 	countUp(r)
+	if len(g.PCIePath) > 0 && !r.IsEmpty() && lacks(gpu.PCIeMaxGTps, gpu.PCIeMaxLanes)(*r) {
+		// What PCIe can have is the kernel's to say: the less of the GPU and the bridge above it.
+		for name, m := range map[string]gpu.Measure{"max_link_speed": gpu.PCIeMaxGTps, "max_link_width": gpu.PCIeMaxLanes} {
+			var of []float64
+			for _, at := range []gpu.BDF{g.BDF, g.PCIePath[len(g.PCIePath)-1]} {
+				readOf(at, name, func(text string) { of = append(of, parseTable(text).number(0, 0)) })
+			}
+			if len(of) == 2 {
+				r.Measures.Set(m, min(of[0], of[1]))
+			}
+		}
+	}
 	for _, s := range g.Slices {
 		if s.Kind != gpu.SliceSGPU || r.SliceOf(s.Index) == nil {
 			continue

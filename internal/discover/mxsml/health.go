@@ -35,7 +35,7 @@ func (d Device) problems() []health.Problem {
 		p.Code += fmt.Sprintf("-%d", d.Code)
 	}
 	if d.Reason != "" {
-		p.Text += ": " + d.Reason
+		p.Text, p.Words = p.Text+": "+d.Reason, d.Reason
 	}
 	return []health.Problem{p}
 }

@@ -73,7 +73,7 @@ func decodeReport(text []byte) (Report, error) {
 		}
 		seen[g.Key()] = true
 		for i, p := range g.Problems {
-			g.Problems[i] = health.Problem{Code: line(p.Code), Text: line(p.Text)}
+			g.Problems[i] = health.Problem{Code: line(p.Code), Text: line(p.Text), Words: line(p.Words)}
 		}
 	}
 	r.Look.Failed = line(r.Look.Failed)

@@ -197,7 +197,7 @@ func (v vendorGPU) state(s health.State) {
 		}
 		why := ""
 		if c.Health != health.Healthy {
-			why = cmp.Or(c.Reason, c.Code)
+			why = cmp.Or(c.Words, c.Reason, c.Code)
 		}
 		v.each(vendorState, number(c.Health == health.Healthy), why)
 	}

@@ -2,9 +2,7 @@ package metrics
 
 import (
 	"fmt"
-	"os"
 	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -17,68 +15,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
-// vendorSnapshot is a c500-8 that measures what the vendor's exporter was given for its recorded answer.
-func vendorSnapshot(t *testing.T) Snapshot {
-	t.Helper()
-	s := snapshot(t, "c500-8")
-	s.Node.GPUs[0].UUID = "GPU-c33d2d24-6bde-385d-c361-93f9184b8c20"
-	s.Node.GPUs[0].VBIOS = "1.30.0.0"
-	idle := 0
-	r := gpu.Reading{
-		BDF: s.Node.GPUs[0].BDF, UtilizationPercent: &idle, ECC: &gpu.ECC{},
-		Measures: gpu.Measures{
-			gpu.HotspotC: 35.5, gpu.HBMC: 36, gpu.BoardC: 34, gpu.EncoderPercent: 0, gpu.DecoderPercent: 0,
-			gpu.UsedKiB: 845824, gpu.TotalKiB: 64 << 20, gpu.SystemUsedKiB: 4096, gpu.SystemTotalKiB: 64 << 20, gpu.Milliwatt: 54036,
-			gpu.EncoderMHz: 600, gpu.DecoderMHz: 600, gpu.MemoryClockMHz: 1600, gpu.ClockMHz: 1500, gpu.PCIeTxMBps: 0, gpu.PCIeRxMBps: 0,
-			gpu.PCIeGTps: 32, gpu.PCIeLanes: 16, gpu.PCIeMaxGTps: 32, gpu.PCIeMaxLanes: 16, gpu.WiringID: 4, gpu.SocketID: 0, gpu.ThrottleReasons: 0,
-		},
-	}
-	for k := 1; k <= 7; k++ {
-		lanes := 0.0
-		if k <= 3 {
-			lanes = 16
-		}
-		r.PortOf(k).Measures.Set(gpu.PortLanes, lanes)
-	}
-	s.Readings = []gpu.Reading{r}
-	return s
-}
-
-// series are the values of a text by their names with all labels, which are sorted there.
-func series(t *testing.T, text string) map[string]float64 {
-	t.Helper()
-	all := map[string]float64{}
-	for _, m := range regexp.MustCompile(`(?m)^(\w+\{.*\}) (\S+)$`).FindAllStringSubmatch(text, -1) {
-		value, err := strconv.ParseFloat(m[2], 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all[m[1]] = value
-	}
-	return all
-}
-
-// TestVendor: each series that the vendor's exporter prints for a GPU is there, with the same value, and no other
-// with its names.
-func TestVendor(t *testing.T) {
-	recorded, err := os.ReadFile("testdata/vendor-c500-8.prom")
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := series(t, textFor(t, vendorSnapshot(t), "node-1"))
-	for name := range got {
-		if !strings.HasPrefix(name, "mx_") || !strings.Contains(name, `deviceId="0"`) {
-			delete(got, name)
-		}
-	}
-	if diff := cmp.Diff(series(t, string(recorded)), got); diff != "" {
-		t.Error(diff)
-	}
-}
-
 // TestVendorUnknown: what is not known has no series, and is not 0.
 func TestVendorUnknown(t *testing.T) {
-	s := vendorSnapshot(t)
+	s := snapshot(t, "c500-8")
 	s.Readings = nil
 	s.Health, _ = health.State{}.Next(health.Look{Failed: "no answer"}, health.DefaultRules)
 	text := textFor(t, s, "node-1")
@@ -103,7 +42,7 @@ func TestVendorUnknown(t *testing.T) {
 
 // TestVendorUsers: the pod of a GPU is in all its series; pods that share one have its use each.
 func TestVendorUsers(t *testing.T) {
-	s := vendorSnapshot(t)
+	s := snapshot(t, "c500-8")
 	uuid := string(s.Node.GPUs[0].UUID)
 	pod := func(name, id string) podresources.Container {
 		return podresources.Container{Namespace: "n", Pod: name, Name: "c", Devices: map[string][]string{"r": {id}}}

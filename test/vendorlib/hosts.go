@@ -1,4 +1,4 @@
-package vendorlib_test
+package vendorlib
 
 import (
 	"fmt"
@@ -8,68 +8,67 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
-	"github.com/metax-ctk/container-toolkit/test/simtest"
-	"github.com/metax-ctk/container-toolkit/test/standin"
 )
 
-// host is a simulated host. node is what discovery finds there; empty if it has to look.
-type host struct {
-	name string
-	tree sim.Tree
-	node gpu.Node
+// Host is a simulated host. Node is what discovery finds there; empty if it has to look.
+type Host struct {
+	Name string
+	Tree sim.Tree
+	Node gpu.Node
 }
 
-const nodes = "sys/devices/virtual/mxcd/mxcd/layout/nodes/"
+// Nodes is where a tree has the nodes of the driver's layout.
+const Nodes = "sys/devices/virtual/mxcd/mxcd/layout/nodes/"
 
 // faults are changes of a built-in node's host that the built-in nodes do not have.
 var faults = map[string]struct {
 	node   string
-	change func(h *host)
+	change func(h *Host)
 }{
-	"inactive": {"c500-8", func(h *host) {
-		h.tree[nodes+"5/active"], h.tree[nodes+"5/inactive_reason"] = text("0"), text("7\nmemory fault")
+	"inactive": {"c500-8", func(h *Host) {
+		h.Tree[Nodes+"5/active"], h.Tree[Nodes+"5/inactive_reason"] = text("0"), text("7\nmemory fault")
 	}},
-	"lost-from-the-bus": {"c500-8", func(h *host) {
-		delete(h.tree, "sys/bus/pci/devices/"+h.node.GPUs[2].BDF.String())
+	"lost-from-the-bus": {"c500-8", func(h *Host) {
+		delete(h.Tree, "sys/bus/pci/devices/"+h.Node.GPUs[2].BDF.String())
 		h.drop("dev/dri/renderD130") // by which mx-smi knows it
 	}},
-	"no-layout-node":    {"c500-8", func(h *host) { h.drop(nodes + "4/") }},
-	"smi-unreadable":    {"c500-8", func(h *host) { h.drop(h.function(5) + "/smi/") }},
-	"no-driver-answers": {"c500-1", func(h *host) { h.drop(nodes + "2/") }},
-	"busy": {"c500-8-sgpu", func(h *host) {
-		for i := range h.node.GPUs {
-			smi := h.function(i) + "/smi/"
+	"no-layout-node":    {"c500-8", func(h *Host) { h.drop(Nodes + "4/") }},
+	"smi-unreadable":    {"c500-8", func(h *Host) { h.drop(h.Function(5) + "/smi/") }},
+	"no-driver-answers": {"c500-1", func(h *Host) { h.drop(Nodes + "2/") }},
+	"busy": {"c500-8-sgpu", func(h *Host) {
+		for i := range h.Node.GPUs {
+			smi := h.Function(i) + "/smi/"
 			for name, value := range busy {
-				h.tree[smi+name] = text(value)
+				h.Tree[smi+name] = text(value)
 			}
-			for p := range h.tree {
+			for p := range h.Tree {
 				switch {
 				case strings.HasPrefix(p, smi) && strings.HasSuffix(p, "/meminfo"):
-					h.tree[p] = text("total 4096000\nused 1234\nfree 4094766")
+					h.Tree[p] = text("total 4096000\nused 1234\nfree 4094766")
 				case strings.HasPrefix(p, smi) && strings.HasSuffix(p, "/utilization"):
-					h.tree[p] = text("1234")
+					h.Tree[p] = text("1234")
 				}
 			}
 		}
 	}},
-	"two-dies": {"c500-1", func(h *host) {
-		smi := h.function(0) + "/smi"
-		for p, e := range h.tree {
+	"two-dies": {"c500-1", func(h *Host) {
+		smi := h.Function(0) + "/smi"
+		for p, e := range h.Tree {
 			if rest, ok := strings.CutPrefix(p, smi+"/"); ok {
-				h.tree[smi+"1/"+rest] = e
+				h.Tree[smi+"1/"+rest] = e
 			}
 		}
 	}},
-	"ethernet": {"c500-8", func(h *host) {
-		for p, e := range h.tree {
-			if f, ok := e.(sim.File); ok && strings.HasPrefix(p, nodes) && strings.HasPrefix(f.Data, "type 4\n") {
-				h.tree[p] = sim.File{Data: "type 5\n" + strings.TrimPrefix(f.Data, "type 4\n")}
+	"ethernet": {"c500-8", func(h *Host) {
+		for p, e := range h.Tree {
+			if f, ok := e.(sim.File); ok && strings.HasPrefix(p, Nodes) && strings.HasPrefix(f.Data, "type 4\n") {
+				h.Tree[p] = sim.File{Data: "type 5\n" + strings.TrimPrefix(f.Data, "type 4\n")}
 			}
 		}
 	}},
-	"other-class": {"c500-1", func(h *host) {
-		h.tree["sys/class/metax/mxcd"] = h.tree["sys/class/mxcd/mxcd"]
-		h.tree["sys/class/mxcd/mxcd"] = sim.Dir{}
+	"other-class": {"c500-1", func(h *Host) {
+		h.Tree["sys/class/metax/mxcd"] = h.Tree["sys/class/mxcd/mxcd"]
+		h.Tree["sys/class/mxcd/mxcd"] = sim.Dir{}
 	}},
 }
 
@@ -97,34 +96,41 @@ func numbered(first, count int) string {
 func text(s string) sim.File { return sim.File{Data: s + "\n"} }
 
 // drop removes the files below a directory.
-func (h *host) drop(prefix string) {
-	for p := range h.tree {
+func (h *Host) drop(prefix string) {
+	for p := range h.Tree {
 		if strings.HasPrefix(p, prefix) {
-			delete(h.tree, p)
+			delete(h.Tree, p)
 		}
 	}
 }
 
-// function is the directory of a GPU's PCI function.
-func (h *host) function(i int) string {
-	at := "sys/bus/pci/devices/" + h.node.GPUs[i].BDF.String()
-	return path.Join(path.Dir(at), string(h.tree[at].(sim.Link)))
+// Function is the directory of a GPU's PCI function.
+func (h *Host) Function(i int) string {
+	at := "sys/bus/pci/devices/" + h.Node.GPUs[i].BDF.String()
+	return path.Join(path.Dir(at), string(h.Tree[at].(sim.Link)))
 }
 
-// hosts are all cases: the built-in nodes as they are, and more.
-func hosts(t *testing.T) (all []host) {
-	add := func(name string, n gpu.Node) *host {
+// Hosts are all cases: the built-in nodes as they are, and more. smi is the file of metax-sim-smi.
+func Hosts(t testing.TB, smi []byte) (all []Host) {
+	node := func(name string) gpu.Node {
+		n, err := sim.Node(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	add := func(name string, n gpu.Node) *Host {
 		tree, err := sim.HostTree(n)
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, host{name, sim.WithSMI(tree, n, standin.SMI(t)), n})
+		all = append(all, Host{name, sim.WithSMI(tree, n, smi), n})
 		return &all[len(all)-1]
 	}
 	for _, name := range append(sim.Names(), "sim:2x2x4") {
-		add(strings.ReplaceAll(name, ":", "-"), simtest.Node(t, name))
+		add(strings.ReplaceAll(name, ":", "-"), node(name))
 	}
-	full := simtest.Node(t, "c500-1")
+	full := node("c500-1")
 	full.GPUs[0].Mode = gpu.ModeSGPU
 	for k := range gpu.MaxSlices {
 		full.GPUs[0].Slices = append(full.GPUs[0].Slices, gpu.Slice{
@@ -134,9 +140,9 @@ func hosts(t *testing.T) (all []host) {
 	}
 	add("full-of-slices", full)
 	for name, fault := range faults {
-		h := add(name, simtest.Node(t, fault.node))
+		h := add(name, node(fault.node))
 		fault.change(h)
-		h.node = gpu.Node{}
+		h.Node = gpu.Node{}
 	}
 	return all
 }
