@@ -37,6 +37,9 @@ func TestParse(t *testing.T) {
 		want  string
 	}{
 		{func(s string) error { _, err := ParsePolicy(s); return err }, `policy "Best\n" is not known; want ` + PolicyWords},
+		{func(string) error { _, err := ParsePolicy("weighted:x,1"); return err }, `policy "weighted:x,1": want two factors, such as weighted:10,1`},
+		{func(string) error { _, err := ParsePolicy("weighted:1,x"); return err }, `policy "weighted:1,x": want two factors, such as weighted:10,1`},
+		{func(string) error { _, err := ParsePolicy("weighted:1"); return err }, `policy "weighted:1": want two factors, such as weighted:10,1`},
 		{func(s string) error { _, err := ParseScope(s); return err }, `scope "Best\n" is not known; want any, link, switch, numa, node`},
 		{func(s string) error { _, err := ParseSizeRule(s); return err }, `size rule "Best\n" is not known; want warn, off, enforce`},
 	} {
