@@ -38,9 +38,11 @@ version:
 
 # What can be said of the code without running it.
 check: go
-	@files=$$($(TOOL) gofumpt -l cmd internal packaging test k8s); [ -z "$$files" ] || { echo "not formatted (gofumpt):"; echo "$$files"; exit 1; }
+	@files=$$($(TOOL) gofumpt -l cmd internal packaging test tools k8s); [ -z "$$files" ] || { echo "not formatted (gofumpt):"; echo "$$files"; exit 1; }
 	$(GO) vet ./...
 	$(TOOL) staticcheck ./...
+	$(GO) build -C tools -o ../bin/plain ./plain && $(GO) vet -vettool=$(CURDIR)/bin/plain ./cmd/... ./internal/...
+	cd tools && $(GO) test ./plain
 	$(GO) mod tidy -diff
 	$(GO) test -count=1 ./docs -run TestRetiredWords
 	test/advisories/check

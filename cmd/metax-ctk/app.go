@@ -63,7 +63,7 @@ func run(ctx context.Context, args []string, d deps) int {
 
 func execute(ctx context.Context, args []string, d deps, log *journal) error {
 	settings, bad := settings()
-	t := toolkit{d, settings, log, new(warnings)}
+	t := toolkit{deps: d, settings: settings, log: log, warnings: new(warnings)}
 	defer t.endWarnings()
 	app := t.app()
 	if bad != nil {
@@ -226,7 +226,8 @@ func bounds(usage string) (least, most int) {
 		if word == "|" {
 			return 0, most
 		}
-		if most++; word[0] != '[' {
+		most++
+		if word[0] != '[' {
 			least++
 		}
 		if strings.HasSuffix(strings.TrimSuffix(word, "]"), "...") {

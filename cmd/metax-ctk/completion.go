@@ -80,7 +80,8 @@ func (t toolkit) complete(app *cli.App, words []string) completion.Answer {
 		u.given[f.Names()[0]] = value
 	}
 	option, value, inline := strings.Cut(current, "=")
-	switch f := u.option(strings.TrimLeft(option, "-")); {
+	f := u.option(strings.TrimLeft(option, "-"))
+	switch {
 	case inline && isOption(current) && f != nil:
 		return t.valuesOf(u, f, value).Behind(option+"=", 0)
 	case strings.HasPrefix(current, "-"):

@@ -82,7 +82,8 @@ func deviceRows(node gpu.Node) [][]string {
 		if g.LinkDomain > 0 {
 			row[8] = "domain " + strconv.Itoa(g.LinkDomain)
 		}
-		switch parts := g.Parts(); {
+		parts := g.Parts()
+		switch {
 		case !g.Healthy && parts != "":
 			row[9] = "unhealthy, " + parts
 		case !g.Healthy:

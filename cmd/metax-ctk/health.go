@@ -96,7 +96,7 @@ func (t toolkit) health(c *cli.Context) error {
 		return t.watchHealth(c, &looker, rules, state, changes)
 	}
 	lost := selector.LostLinks(c.Context, state)
-	if err := t.print(c, healthReport{gpu.APIVersion, "Health", state, lost}, healthTable(state)+lostText(lost)); err != nil {
+	if err := t.print(c, healthReport{APIVersion: gpu.APIVersion, Kind: "Health", State: state, LostLinks: lost}, healthTable(state)+lostText(lost)); err != nil {
 		return err
 	}
 	if !state.AllHealthy() {
@@ -165,7 +165,7 @@ func (t toolkit) watchHealth(c *cli.Context, looker *node.Looker, rules health.R
 					return err
 				}
 			}
-			if err := t.print(c, healthChange{gpu.APIVersion, "HealthChange", state.Generation, change}, changeLine(change)); err != nil {
+			if err := t.print(c, healthChange{APIVersion: gpu.APIVersion, Kind: "HealthChange", Generation: state.Generation, Change: change}, changeLine(change)); err != nil {
 				return err
 			}
 		}

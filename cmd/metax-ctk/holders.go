@@ -137,7 +137,8 @@ func (t toolkit) holders(c *cli.Context, node gpu.Node, named ...gpu.BDF) ([]usa
 // have been its standard input.
 func (t toolkit) warnUnknown(c *cli.Context) toolkit {
 	kind, in := t.selected(c).Kind()
-	if t.In = in; kind == node.Snapshot || kind == node.File {
+	t.In = in
+	if kind == node.Snapshot || kind == node.File {
 		t.warn(fmt.Sprintf("the node is a %s: it does not say which GPUs are in use", kind))
 	}
 	return t

@@ -74,7 +74,8 @@ func modelsOf(n gpu.Node) string {
 		if g.MemoryMiB > 0 {
 			name += fmt.Sprintf(" of %d GiB", g.MemoryMiB/1024)
 		}
-		if count[name]++; !slices.Contains(names, name) {
+		count[name]++
+		if !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}

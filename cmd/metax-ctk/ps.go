@@ -127,7 +127,7 @@ func summaryLine(s ps.Summary) string {
 	}
 	line := fmt.Sprintf("\n%d of %s %s free", s.Free, wording.Count(s.GPUs, "GPU"), is(s.Free))
 	switch s.UserUnknown {
-	case 0:
+	case 0: // nothing to add
 	case 1:
 		line += "; 1 has load and no known user"
 	default:

@@ -119,7 +119,7 @@ func (t toolkit) runtimeConfigure(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	dry := c.Bool("dry-run") || !c.IsSet("engine") && !c.Bool("yes") && !c.Bool("verify")
+	dry := c.Bool("dry-run") || (!c.IsSet("engine") && !c.Bool("yes") && !c.Bool("verify"))
 	all, err := host.Do(c.Context, setup.Order{
 		Engine:  c.String("engine"),
 		Options: setup.Options{Config: c.String("config"), Version: engine.ParseVersion(c.String("engine-version"))},
@@ -220,7 +220,7 @@ func outcomeText(all []setup.Outcome, dry bool) string {
 		switch {
 		case e.Aside != "":
 			fmt.Fprintf(w, "%s: skipped: %s (force: --engine %s)\n", head, e.Aside, e.Engine)
-		case e.Error != "", len(e.Proofs) > 0:
+		case e.Error != "", len(e.Proofs) > 0: // said below
 		case len(e.Changes) == 0:
 			fmt.Fprintf(w, "%s: nothing to do (%s)\n", head, e.Config)
 		}

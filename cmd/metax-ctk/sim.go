@@ -50,7 +50,7 @@ func (t toolkit) simList(c *cli.Context) error {
 			return err
 		}
 		graph, _ := topology.New(node)
-		entries = append(entries, entry{name, len(node.GPUs), node.GPUs[0].Model, graph.Domains()})
+		entries = append(entries, entry{Name: name, GPUs: len(node.GPUs), Model: node.GPUs[0].Model, Domains: graph.Domains()})
 	}
 	rows := [][]string{{"NAME", "GPUS", "MODEL", "METAXLINK DOMAINS"}}
 	for _, e := range entries {

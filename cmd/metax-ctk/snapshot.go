@@ -45,7 +45,7 @@ func snapshotFile(c *cli.Context) (string, error) {
 	switch {
 	case c.IsSet("output") && c.NArg() > 0:
 		return "", usagef("the file is named twice: by --output, and as %q", c.Args().First())
-	case c.IsSet("output") && c.String("output") == "" || c.NArg() > 0 && c.Args().First() == "":
+	case (c.IsSet("output") && c.String("output") == "") || (c.NArg() > 0 && c.Args().First() == ""):
 		return "", usagef("the name of the file is empty; write a name, or - for standard output")
 	case c.IsSet("output"):
 		return c.String("output"), nil
@@ -102,7 +102,7 @@ func (t toolkit) saveSnapshot(c *cli.Context, s capture.Taken) error {
 	if _, err := atomicfile.Write(name, text, atomicfile.Options{Perm: 0o600}); err != nil {
 		return fmt.Errorf("write snapshot: %w", err)
 	}
-	done := savedSnapshot{name, missing == nil, len(s.Tree), len(s.Answers), len(text), append([]string{}, s.Notes...)}
+	done := savedSnapshot{Path: name, Replaced: missing == nil, Files: len(s.Tree), Answers: len(s.Answers), Bytes: len(text), Notes: append([]string{}, s.Notes...)}
 	head := fmt.Sprintf("%s: %d files, %s, %d bytes\n", name, done.Files, wording.Count(done.Answers, "answer"), done.Bytes)
 	if done.Replaced {
 		head = strings.TrimSuffix(head, "\n") + "; it replaces an older file of this name\n"

@@ -32,7 +32,7 @@ func (t toolkit) versionCommand() *cli.Command {
 				Go      string `json:"go"`
 				OS      string `json:"os"`
 				Arch    string `json:"arch"`
-			}{version(), runtime.Version(), runtime.GOOS, runtime.GOARCH}
+			}{Version: version(), Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
 			return t.print(c, v, fmt.Sprintf("metax-ctk %s (%s, %s/%s)\n", v.Version, v.Go, v.OS, v.Arch))
 		},
 	}

@@ -19,7 +19,7 @@ func (w *wrapper) composeSoftware(p *project, socket string, driver *gpu.Driver,
 	found := map[string]edits.Edits{}
 	for _, service := range p.starting {
 		option := macaOption(p.requests[service].MACA)
-		if option.Off || !option.Given && w.settings.MACA.Default.Text != config.MACAAuto {
+		if option.Off || (!option.Given && w.settings.MACA.Default.Text != config.MACAAuto) {
 			continue
 		}
 		e, err := w.softwareEdits(p.command(service, option), service, socket, driver, daemon)
@@ -56,7 +56,7 @@ func (p *project) command(service string, maca dockerargs.MACA) dockerargs.Comma
 	}
 	for _, f := range p.cmd.Flags {
 		ofRun := p.cmd.Verb == "run" && service == p.cmd.Words[0] && (f.Name == "env" || f.Name == "volume")
-		if ofRun || f.Name == "pull" && c.Pull != compose.PullNever {
+		if ofRun || (f.Name == "pull" && c.Pull != compose.PullNever) {
 			flags = append(flags, f)
 		}
 	}

@@ -49,8 +49,9 @@ func (w *wrapper) way(e edits.Edits, daemon inject.Daemon) (func(edits.Edits) ed
 		w.warn("%v; giving the GPUs by plain devices (metax-ctk cdi check)", doubt)
 	}
 	if at := (node.Selector{Node: w.settings.Node.Text}); err == nil && byName && at.IsHost() {
-		switch outdated := daemon.Compare(e); {
-		case outdated == nil:
+		outdated := daemon.Compare(e)
+		switch {
+		case outdated == nil: // the daemon knows the spec
 		case w.settings.DockerInject.Text == dockerargs.InjectCDI:
 			return nil, fmt.Errorf("%w. To do without it: --inject=flags", outdated)
 		default:
@@ -134,7 +135,7 @@ func (w *wrapper) programs(cmd dockerargs.Command, socket string, dirs []string)
 	facts, err := w.imageFacts(cmd, socket, peek)
 	failed := (*exec.ExitError)(nil)
 	switch {
-	case err == nil:
+	case err == nil: // the facts are there
 	case errors.Is(err, image.ErrNotFound) && cmd.Options.DryRun:
 		w.warn("the image is not here, so its PATH is not known: %s, with mx-smi, is not added to it", strings.Join(dirs, ":"))
 		return nil, nil

@@ -106,7 +106,7 @@ func (w *wrapper) suggestMACA(host *gpu.MACA, found <-chan imageDescription) {
 	}
 	p, ok := <-found
 	switch {
-	case !ok || p.facts.MACA != nil || !p.read && p.facts.MentionsMACA(w.settings.MACA.Labels):
+	case !ok || p.facts.MACA != nil || (!p.read && p.facts.MentionsMACA(w.settings.MACA.Labels)): // nothing to hint at
 	case p.read:
 		w.say("the image has no MXMACA. %s", macaHint)
 	default:

@@ -25,8 +25,8 @@ func isPlugin(name string) bool { return filepath.Base(name) == "docker-"+plugin
 // printMetadata prints what docker asks of a plugin.
 func (w *wrapper) printMetadata() error {
 	text, err := json.Marshal(struct{ SchemaVersion, Vendor, Version, ShortDescription, URL string }{
-		"0.1.0", "MetaX container toolkit", ourVersion(), "Docker with MetaX GPUs",
-		"https://github.com/metax-ctk/container-toolkit",
+		SchemaVersion: "0.1.0", Vendor: "MetaX container toolkit", Version: ourVersion(), ShortDescription: "Docker with MetaX GPUs",
+		URL: "https://github.com/metax-ctk/container-toolkit",
 	})
 	if err != nil {
 		return err

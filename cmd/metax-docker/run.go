@@ -97,7 +97,7 @@ func (w *wrapper) run() (int, error) {
 	}
 	cmd, err := w.scan()
 	starts := (cmd.Verb == "start" || cmd.Verb == "restart") && !cmd.Flags.Has("help")
-	if err != nil || starts || cmd.Gives() && cmd.HasImage { // a line without options of metax-docker is not logged
+	if err != nil || starts || (cmd.Gives() && cmd.HasImage) { // a line without options of metax-docker is not logged
 		w.openLog(cmd.Options.LogLevel)
 	}
 	if err != nil && errors.Is(err, w.clientErr) {
@@ -143,7 +143,8 @@ func (w *wrapper) configure() []byte {
 	if err == nil {
 		w.settings, err = config.Load(path, text, w.Getenv)
 	}
-	if w.broken = err; err != nil {
+	w.broken = err
+	if err != nil {
 		text = nil
 		w.settings, _ = config.Load(path, nil, w.Getenv) // without a file it cannot fail
 	}

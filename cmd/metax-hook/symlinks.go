@@ -39,7 +39,8 @@ var createSymlinks = action{
 		}
 		var unmade, taken linkList
 		for _, l := range links {
-			switch _, err := l.Make(root); {
+			_, err := l.Make(root)
+			switch {
 			case errors.Is(err, inroot.ErrNotLink):
 				j.warn(err.Error())
 			case errors.Is(err, unix.EROFS):
@@ -49,7 +50,8 @@ var createSymlinks = action{
 			}
 		}
 		for _, l := range offers {
-			switch _, err := l.MakeIfAbsent(root); {
+			_, err := l.MakeIfAbsent(root)
+			switch {
 			case errors.Is(err, fs.ErrExist):
 				taken.add(l, err)
 			case err != nil:
@@ -85,7 +87,8 @@ type linkList struct {
 }
 
 func (o *linkList) add(l link.Link, err error) {
-	if o.paths = append(o.paths, l.Path); o.first == nil {
+	o.paths = append(o.paths, l.Path)
+	if o.first == nil {
 		o.first = err
 	}
 }

@@ -27,7 +27,7 @@ func (w Want) ask(free []int) Request {
 // limited reports whether the want's policy or scope is one that the table cannot weigh
 // together with others.
 func (w Want) limited() bool {
-	return w.Policy != key.Spread && w.Policy != key.Binpack || w.Scope != key.Any && w.Scope != key.Node
+	return (w.Policy != key.Spread && w.Policy != key.Binpack) || (w.Scope != key.Any && w.Scope != key.Node)
 }
 
 // Joint is the answer to several Wants.

@@ -31,7 +31,8 @@ func (p *Plan) choose(holders []usage.Holder, reserved []gpu.BDF) error {
 	}
 	for i := range p.wants {
 		w := &p.wants[i]
-		if w.chosen = w.gpus; w.Count > 0 {
+		w.chosen = w.gpus
+		if w.Count > 0 {
 			continue
 		}
 		if err := p.refuse(*w, taken, holders, reserved); err != nil {
@@ -102,7 +103,8 @@ func (p *Plan) refuse(w want, taken map[int]string, holders []usage.Holder, rese
 		switch {
 		case err != nil && w.All:
 			free, _ := divide(p.Node, taken, holders, reserved)
-			if err = full(p.Node, len(w.whole), free); w.Service == "" {
+			err = full(p.Node, len(w.whole), free)
+			if w.Service == "" {
 				err = allInUse(err, free)
 			}
 			return w.wrap(err)
@@ -123,7 +125,7 @@ func (p *Plan) count(free, inUse []int) error {
 	total := 0
 	for i, w := range p.wants {
 		switch {
-		case w.chosen != nil:
+		case w.chosen != nil: // it has its GPUs
 		case w.Share:
 			sharing = append(sharing, i)
 		default:
@@ -154,7 +156,8 @@ func (p *Plan) count(free, inUse []int) error {
 	for _, place := range sharing {
 		w := p.wants[place]
 		ask := w.among(free)
-		if ask.Explain = p.Explain; w.Count > len(free) {
+		ask.Explain = p.Explain
+		if w.Count > len(free) {
 			ask.Free, ask.Required = healthy, free
 		}
 		answer, err := p.picker.Pick(ask)
@@ -196,7 +199,8 @@ func (p *Plan) betterSoon(free, inUse []int, counts []alloc.Want, now alloc.Join
 	}
 	better := false
 	for i, answer := range then.Answers {
-		switch was := now.Answers[i].Class; {
+		was := now.Answers[i].Class
+		switch {
 		case answer.Class < was:
 			return false
 		case answer.Class > was:

@@ -134,7 +134,7 @@ func tooFew(node gpu.Node, scope key.Scope, err error) error {
 	switch {
 	case errors.Is(err, alloc.ErrUnmet) && scope == key.Link && unknown >= 0 && !errors.As(err, &short):
 		return fmt.Errorf("scope link: MetaXLink topology unknown%s", strings.TrimPrefix(node.Warnings[unknown], mxsmi.LinksUnknown))
-	case !errors.As(err, &short):
+	case !errors.As(err, &short): // not about too few GPUs
 	case short.Free == 0 && short.Of > 0:
 		return noUsableGPU(node)
 	case short.Need <= short.Of:

@@ -68,7 +68,8 @@ func NewPlan(j Job) (*Plan, error) {
 			return nil, err
 		}
 		if w.had = w.past(p.Node, p.State); w.had != nil && r.Had.lives() {
-			if w.chosen, w.had.container = w.had.gpus, r.Had.ID; w.slices == nil {
+			w.chosen, w.had.container = w.had.gpus, r.Had.ID
+			if w.slices == nil {
 				w.whole = w.had.gpus
 			}
 			p.kept = append(p.kept, w)

@@ -201,7 +201,7 @@ func (w want) past(node gpu.Node, state lease.State) *past {
 	if !slices.Equal(parts, w.Had.Slices) {
 		return nil
 	}
-	if len(p.gpus) == 0 || w.Count > 0 && len(p.gpus) != w.Count || w.Count == 0 && !slices.Equal(p.gpus, slices.Sorted(slices.Values(w.gpus))) {
+	if len(p.gpus) == 0 || (w.Count > 0 && len(p.gpus) != w.Count) || (w.Count == 0 && !slices.Equal(p.gpus, slices.Sorted(slices.Values(w.gpus)))) {
 		return nil
 	}
 	return p

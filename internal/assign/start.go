@@ -27,7 +27,7 @@ func NewStart(node gpu.Node, verb string, containers []Named, share bool) (*Plan
 	for _, c := range containers {
 		// One that runs has its GPUs, but between stop and start of a restart it does not
 		// run.
-		if runs := c.State == usage.Running || c.State == usage.Paused; runs && verb == usage.VerbStart || slices.Contains(p.own, c.ID) {
+		if runs := c.State == usage.Running || c.State == usage.Paused; (runs && verb == usage.VerbStart) || slices.Contains(p.own, c.ID) {
 			continue
 		}
 		if err := c.CheckGiven(node); errors.Is(err, usage.ErrUUIDsUnknown) {

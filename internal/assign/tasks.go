@@ -31,12 +31,12 @@ func Tasks(usual string, ahead <-chan Listed, ask func(ctx context.Context, addr
 		var sources []lease.Source
 		for _, address := range ContainerdAddresses(s, running.tasks, usual) {
 			own := slices.DeleteFunc(slices.Clone(running.tasks), func(t procfs.Task) bool {
-				return t.Namespace == dockers || t.Address != address && Resolve(t.Address) != address
+				return t.Namespace == dockers || (t.Address != address && Resolve(t.Address) != address)
 			})
 			unstarted := slices.ContainsFunc(s.Leases, func(l usage.Lease) bool {
 				return l.Engine == "containerd" && l.Endpoint == address && l.Unstarted()
 			})
-			sources = append(sources, tasks{proc, address, own, running.err, unstarted, ask})
+			sources = append(sources, tasks{proc: proc, address: address, running: own, err: running.err, unstarted: unstarted, ask: ask})
 		}
 		return sources
 	}
@@ -112,7 +112,8 @@ func (t tasks) Look(ctx context.Context, q usage.Question) (usage.Sight, error) 
 		if !known {
 			facts = told.Facts(c.Key())
 		}
-		if c.Facts = facts; len(c.GPUs) > 0 && t.proc.TaskEnded(task) {
+		c.Facts = facts
+		if len(c.GPUs) > 0 && t.proc.TaskEnded(task) {
 			c.State = usage.Exited
 		}
 		sight.Containers = append(sight.Containers, c)

@@ -112,7 +112,8 @@ func (o Options) writeTemp(f *os.File, data []byte) (made fs.FileInfo, err error
 
 // Remove removes a file durably, and reports whether there was one.
 func Remove(path string) (removed bool, err error) {
-	switch err := os.Remove(path); {
+	err = os.Remove(path)
+	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return false, nil
 	case err != nil:

@@ -52,7 +52,7 @@ func Read(path string, max int64) (*Original, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", path, wording.Cause(err))
 	}
-	return &Original{path, data, info, info}, nil
+	return &Original{Path: path, Data: data, info: info, last: info}, nil
 }
 
 // readAll reads a file of the expected size, with one read if the size is right.

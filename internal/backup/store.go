@@ -99,7 +99,8 @@ func (s Store) checkOwner() error {
 	if err != nil {
 		return err
 	}
-	switch owner := info.Sys().(*syscall.Stat_t).Uid; {
+	owner := info.Sys().(*syscall.Stat_t).Uid
+	switch {
 	case !info.IsDir():
 		return fmt.Errorf("%s is not a directory", s.dir)
 	case owner != 0 && int(owner) != os.Geteuid():

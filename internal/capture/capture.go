@@ -95,7 +95,8 @@ func (t *taker) follow(p string) (real string, e hostfs.Entry, err error) {
 			return "", e, err
 		}
 		if e.Mode&fs.ModeSymlink == 0 {
-			if at = next; e.Mode.IsDir() {
+			at = next
+			if e.Mode.IsDir() {
 				t.dirs[at] = true
 			}
 			continue
@@ -218,7 +219,7 @@ func samePlace(p, real string) bool {
 		top, _, _ := strings.Cut(p, "/")
 		return top
 	}
-	return top(p) == top(real) || top(p) == "etc" && top(real) == "usr"
+	return top(p) == top(real) || (top(p) == "etc" && top(real) == "usr")
 }
 
 // finish scrubs what was found, in the order of paths, so that stand-ins are

@@ -96,7 +96,7 @@ func Diff(have, want *specs.Spec) []Difference {
 func withoutParts(list []Difference) []Difference {
 	whole := map[string]bool{}
 	for _, d := range list {
-		whole[d.Device] = whole[d.Device] || d.Device != "" && d.Field == ""
+		whole[d.Device] = whole[d.Device] || (d.Device != "" && d.Field == "")
 	}
 	return slices.DeleteFunc(list, func(d Difference) bool { return d.Field != "" && whole[d.Device] })
 }

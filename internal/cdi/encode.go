@@ -49,7 +49,7 @@ func Encode(spec *specs.Spec, format Format) ([]byte, error) {
 	var out bytes.Buffer
 	err := validateOwn(spec)
 	switch {
-	case err != nil:
+	case err != nil: // returned below
 	case format == JSON:
 		enc := json.NewEncoder(&out)
 		enc.SetIndent("", "  ")

@@ -63,7 +63,8 @@ func wholeGPUs(node gpu.Node) (whole, missing []gpu.GPU) {
 		if isDivided(g) || g.SetAside() {
 			continue
 		}
-		if whole = append(whole, g); len(g.Nodes) == 0 {
+		whole = append(whole, g)
+		if len(g.Nodes) == 0 {
 			missing = append(missing, g)
 		}
 	}

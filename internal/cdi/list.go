@@ -163,7 +163,7 @@ func resolveName(name string, files []File) Device {
 	conflict := false
 	for i, f := range files {
 		paths = append(paths, f.Path)
-		conflict = conflict || i > 0 && f.Priority == files[i-1].Priority
+		conflict = conflict || (i > 0 && f.Priority == files[i-1].Priority)
 	}
 	if conflict {
 		return Device{Name: name, Conflict: paths}

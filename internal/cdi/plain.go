@@ -15,7 +15,7 @@ import (
 // library has to parse.
 func parsePlain(text []byte) (spec *specs.Spec, ok bool) {
 	for _, c := range text {
-		if c < ' ' && c != '\n' || c > '~' || c == '\\' {
+		if (c < ' ' && c != '\n') || c > '~' || c == '\\' {
 			return nil, false
 		}
 	}

@@ -49,7 +49,7 @@ func validate(spec *specs.Spec) error {
 		d := &spec.Devices[i]
 		err := cmp.Or(parser.ValidateDeviceName(d.Name), validateEdits(&d.ContainerEdits))
 		switch {
-		case err != nil:
+		case err != nil: // returned below
 		case seen[d.Name]:
 			err = errors.New("defined twice")
 		case countEdits(&d.ContainerEdits) == 0:

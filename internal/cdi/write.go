@@ -31,7 +31,7 @@ func Write(path string, spec *specs.Spec, format Format) (changed bool, err erro
 	}
 	old, foreign, err := specAt(path)
 	switch {
-	case err != nil:
+	case err != nil: // returned below
 	case old != "" && old != spec.Kind:
 		err = fmt.Errorf("%s defines %s; not overwritten", path, old)
 	case foreign:

@@ -46,7 +46,7 @@ func Check(rules []Rule, maca, driver string) Verdict {
 		line, _ := Parse(r.MACA)
 		least, _ := Parse(r.Driver)
 		switch {
-		case !m.Begins(line):
+		case !m.Begins(line): // another line of MXMACA
 		case d.Compare(least) < 0:
 			return Verdict{Mismatch, pair + ": " + r.String()}
 		case holds == nil:

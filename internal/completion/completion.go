@@ -130,7 +130,8 @@ func Parse(text string) Answer {
 		line = strings.TrimRight(line, "\r\n")
 		if n, ok := strings.CutPrefix(line, ":"); ok {
 			directive, err := strconv.Atoi(n)
-			switch a.Directive = Directive(directive); {
+			a.Directive = Directive(directive)
+			switch {
 			case a.Directive&failed != 0:
 				return Answer{Directive: NoFiles}
 			case err != nil || a.Directive&patterns != 0:

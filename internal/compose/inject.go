@@ -120,8 +120,9 @@ func removeRequests(service object) error {
 			delete(place.in, place.key)
 		}
 	}
-	switch ids, others := cdiDevices(service); {
-	case ids == nil:
+	ids, others := cdiDevices(service)
+	switch {
+	case ids == nil: // no name of ours
 	case others == nil:
 		delete(service, "devices")
 	default:

@@ -36,7 +36,7 @@ func (p *Project) Requests() (map[string]Request, error) {
 		switch len(entries) {
 		case 0:
 			continue
-		case 1:
+		case 1: // as it should be
 		default:
 			return nil, fmt.Errorf("service %q has %d GPU requests, but only one is allowed", name, len(entries))
 		}
@@ -107,7 +107,7 @@ func cdiDevices(service object) (ids, others []any) {
 			name, _ = toObject(value)["source"].(string)
 		}
 		kind, _, ok := strings.Cut(name, "=")
-		if !ok || kind != request.CDIKind && kind != request.SliceKind {
+		if !ok || (kind != request.CDIKind && kind != request.SliceKind) {
 			others = append(others, value)
 			continue
 		}

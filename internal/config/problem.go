@@ -48,7 +48,7 @@ func Check(text []byte) []Problem {
 
 func (r *reader) problem(at toml.Statement, key, format string, args ...any) {
 	place := r.position(at.Keys[0].Start)
-	r.problems = append(r.problems, Problem{place[0], place[1], key, fmt.Sprintf(format, args...)})
+	r.problems = append(r.problems, Problem{Line: place[0], Column: place[1], Key: key, Message: fmt.Sprintf(format, args...)})
 }
 
 func (r *reader) unknown(at toml.Statement, key string) {

@@ -151,7 +151,7 @@ func (h Host) discover(ctx context.Context) (node gpu.Node, now fresh, other ven
 // notLoaded returns why the driver is not loaded; driver is the directory of its user-space
 // part, empty if that is not installed.
 func (h Host) notLoaded(driver string) string {
-	if installed, known := sysfs.ModuleInstalled(h.Root); known && !installed || !known && driver == "" {
+	if installed, known := sysfs.ModuleInstalled(h.Root); (known && !installed) || (!known && driver == "") {
 		return driverMissing
 	}
 	return moduleMissing

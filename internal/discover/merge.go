@@ -134,7 +134,7 @@ func dropSharedSliceUUIDs(node *gpu.Node) {
 // addsToPCIe reports whether a link says more than the PCIe and NUMA positions do. A
 // pair that the source calls unknown keeps the class of its PCIe position.
 func addsToPCIe(l gpu.Link, kind topology.Kind, byPCIe *topology.Graph) bool {
-	return l.Down || l.GBps > 0 || kind != topology.Unknown && kind != byPCIe.Kind(l.A, l.B)
+	return l.Down || l.GBps > 0 || (kind != topology.Unknown && kind != byPCIe.Kind(l.A, l.B))
 }
 
 func isVF(n gpu.Node, b gpu.BDF) bool {

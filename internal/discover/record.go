@@ -116,7 +116,7 @@ type filler struct {
 
 func (f *filler) gpu(then gpu.GPU) {
 	at := slices.IndexFunc(f.answer.GPUs, func(g gpu.GPU) bool { return g.BDF == then.BDF })
-	if f.isElsewhere(then) || at >= 0 && isAnother(f.answer.GPUs[at], then) {
+	if f.isElsewhere(then) || (at >= 0 && isAnother(f.answer.GPUs[at], then)) {
 		return
 	}
 	if at < 0 {
@@ -142,15 +142,15 @@ func (f *filler) gpu(then gpu.GPU) {
 // isElsewhere reports whether a recorded card is at another address now.
 func (f *filler) isElsewhere(then gpu.GPU) bool {
 	return slices.ContainsFunc(f.answer.GPUs, func(g gpu.GPU) bool {
-		return g.BDF != then.BDF && (then.Serial != "" && g.Serial == then.Serial ||
-			then.UUID != "" && strings.EqualFold(string(g.UUID), string(then.UUID)))
+		return g.BDF != then.BDF && ((then.Serial != "" && g.Serial == then.Serial) ||
+			(then.UUID != "" && strings.EqualFold(string(g.UUID), string(then.UUID))))
 	})
 }
 
 // isAnother reports whether two GPUs at one address are certainly different cards.
 func isAnother(now, then gpu.GPU) bool {
-	return now.Serial != "" && then.Serial != "" && now.Serial != then.Serial ||
-		now.UUID != "" && then.UUID != "" && !strings.EqualFold(string(now.UUID), string(then.UUID))
+	return (now.Serial != "" && then.Serial != "" && now.Serial != then.Serial) ||
+		(now.UUID != "" && then.UUID != "" && !strings.EqualFold(string(now.UUID), string(then.UUID)))
 }
 
 func (f *filler) links(links []gpu.Link) {

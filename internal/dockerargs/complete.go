@@ -30,8 +30,9 @@ func Complete(words []string, client Client) Unfinished {
 		return pending(words, err)
 	}
 	u := Unfinished{Words: cmd.Rewrite()}
-	switch known := client.Run; {
-	case cmd.Verb == "" || cmd.HasImage || cmd.end > 0 && len(words) > cmd.end && !cmd.isStart():
+	known := client.Run
+	switch {
+	case cmd.Verb == "" || cmd.HasImage || (cmd.end > 0 && len(words) > cmd.end && !cmd.isStart()): // no option of ours can follow
 	case cmd.isStart():
 		u.Options = startOptions()
 	case !awaitsValue(cmd.Flags, known):
@@ -44,8 +45,9 @@ func Complete(words []string, client Client) Unfinished {
 func (c Compose) unfinished() Unfinished {
 	line := Command{words: c.words, own: c.own}
 	u := Unfinished{Words: line.Rewrite()}
-	switch role := ComposeRoleOf(c.Verb); {
-	case role == ComposeRuns && len(c.Words) > 0:
+	role := ComposeRoleOf(c.Verb)
+	switch {
+	case role == ComposeRuns && len(c.Words) > 0: // no option of ours can follow
 	case role == ComposeStart:
 		u.Options = composeStartOptions()
 	default:

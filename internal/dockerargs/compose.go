@@ -101,7 +101,7 @@ func (c Compose) Run(image string, flags Flags, maca MACA) Command {
 // AsksHelp reports whether compose is about to print its help, or that of a command that
 // takes options of metax-docker.
 func (c Compose) AsksHelp() bool {
-	return c.Project.True("help") || c.Flags.True("help") && ComposeRoleOf(c.Verb) != ComposeNone
+	return c.Project.True("help") || (c.Flags.True("help") && ComposeRoleOf(c.Verb) != ComposeNone)
 }
 
 // ownErrors drops errors that the client reports itself.

@@ -54,8 +54,9 @@ func helpLine(line string) []Spec {
 		name, placeholder, spaced := strings.Cut(word, " ")
 		// "--name[=x]" and "--name type[=x]" need no value.
 		name, _, optional := strings.Cut(name, "[=")
-		value = value || spaced && placeholder != "" && !optional && !strings.Contains(placeholder, "[=")
-		switch long, ok := strings.CutPrefix(name, "--"); {
+		value = value || (spaced && placeholder != "" && !optional && !strings.Contains(placeholder, "[="))
+		long, ok := strings.CutPrefix(name, "--")
+		switch {
 		case ok && isName(long):
 			specs = append(specs, Spec{Name: long})
 		case !ok && len(name) == 2 && name[0] == '-' && isName(name[1:]):
@@ -80,10 +81,10 @@ func helpLine(line string) []Spec {
 func isName(s string) bool {
 	for i := range len(s) {
 		c := s[i]
-		if c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' {
+		if (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') {
 			continue
 		}
-		if i == 0 || c != '-' && c != '_' && c != '.' {
+		if i == 0 || (c != '-' && c != '_' && c != '.') {
 			return false
 		}
 	}

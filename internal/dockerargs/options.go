@@ -123,7 +123,8 @@ func readOptions(flags Flags) (o Options, err error) {
 		case "gpus-explain":
 			o.Explain, err = readBool(option, f.Value)
 		case "gpus-log-level":
-			if o.LogLevel = f.Value; !slices.Contains(LogLevels, f.Value) {
+			o.LogLevel = f.Value
+			if !slices.Contains(LogLevels, f.Value) {
 				err = badWord(option, f.Value, LogLevels...)
 			}
 		case "gpus-share":
@@ -154,7 +155,7 @@ func readOptions(flags Flags) (o Options, err error) {
 func (m *MACA) read(f Flag) error {
 	option := "--" + f.Name
 	if on, err := strconv.ParseBool(f.Value); err == nil && len(f.Value) > 1 {
-		m.Given, m.Off, m.Force = m.Given || on, m.Off || !on, m.Force || on && f.Name == "maca-force"
+		m.Given, m.Off, m.Force = m.Given || on, m.Off || !on, m.Force || (on && f.Name == "maca-force")
 		return nil
 	}
 	if !isVersion(f.Value) {

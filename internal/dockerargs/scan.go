@@ -77,7 +77,7 @@ func (c Command) lacksGPUs() bool { return c.optionWithoutGPUs() != "" && !c.isS
 // needs; empty if there is none.
 func (c Command) optionWithoutGPUs() string {
 	for _, f := range c.own {
-		if !c.Gives() || !c.TakesGPU && strings.HasPrefix(f.Name, "gpus-") {
+		if !c.Gives() || (!c.TakesGPU && strings.HasPrefix(f.Name, "gpus-")) {
 			return "--" + f.Name
 		}
 	}
@@ -98,7 +98,8 @@ func scan(args []string, client Client, ours Table) (Command, error) {
 	l.known = []Table{ours, client.Run, client.Global}
 	var dashes bool
 	cmd.own, cmd.Flags, dashes, err = l.split(ours)
-	if cmd.end = l.next; dashes {
+	cmd.end = l.next
+	if dashes {
 		cmd.end--
 	}
 	named, bad := cmd.takeDevices()
@@ -127,7 +128,7 @@ func (c *Command) takeDevices() (gpus string, err error) {
 	var flags Flags
 	for _, f := range c.Flags {
 		kind, id, _ := strings.Cut(f.Value, "=")
-		if f.Name != "device" || kind != request.CDIKind && kind != request.SliceKind {
+		if f.Name != "device" || (kind != request.CDIKind && kind != request.SliceKind) {
 			flags = append(flags, f)
 			continue
 		}
@@ -143,7 +144,8 @@ func (c *Command) takeDevices() (gpus string, err error) {
 		return "", nil
 	}
 	slices.SortStableFunc(c.own, func(a, b Flag) int { return a.At - b.At })
-	if c.Flags = flags; gpus != "all" || len(ids) > 1 {
+	c.Flags = flags
+	if gpus != "all" || len(ids) > 1 {
 		gpus = "[" + strings.Join(ids, ",") + "]"
 	}
 	return gpus, nil
@@ -218,7 +220,7 @@ func scanVerb(l *lexer) (verb string, global Flags, err error) {
 		read, dashes, err := l.flags()
 		global = append(global, read...)
 		// "docker -- run" runs, "docker container -- run" is refused.
-		if err != nil || l.next == len(l.words) || dashes && under != "" {
+		if err != nil || l.next == len(l.words) || (dashes && under != "") {
 			return "", global, err
 		}
 		word := l.words[l.next]
@@ -260,7 +262,7 @@ func (c Command) RewriteWith(inject, last []string) []string {
 	next, first := 0, max(0, slices.IndexFunc(c.own, func(f Flag) bool { return f.Name == "device" }))
 	for i, f := range c.own {
 		out = append(out, c.words[next:f.At]...)
-		if f.Name == "gpus" || i == first && !c.own.Has("gpus") {
+		if f.Name == "gpus" || (i == first && !c.own.Has("gpus")) {
 			out = append(out, inject...)
 		}
 		next = f.At + f.Words

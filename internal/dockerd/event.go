@@ -50,7 +50,8 @@ func decodeEvents(body []byte) ([]Event, error) {
 	var events []Event
 	for dec := json.NewDecoder(bytes.NewReader(body)); ; {
 		var e Event
-		switch err := dec.Decode(&e); {
+		err := dec.Decode(&e)
+		switch {
 		case errors.Is(err, io.EOF):
 			return events, nil
 		case err != nil:

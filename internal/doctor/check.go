@@ -68,7 +68,7 @@ type Check struct {
 
 // each is a check that judges several things one by one.
 func each[T any](id, title string, applies func(*Facts) bool, all func(*Facts) []T, look func(f *Facts, one T, found *findings)) Check {
-	return Check{id, title, applies, func(f *Facts, found *findings) {
+	return Check{ID: id, Title: title, applies: applies, run: func(f *Facts, found *findings) {
 		for _, one := range all(f) {
 			look(f, one, found)
 		}
@@ -77,7 +77,7 @@ func each[T any](id, title string, applies func(*Facts) bool, all func(*Facts) [
 
 // firstOf is a check like each that ends with its first finding.
 func firstOf[T any](id, title string, applies func(*Facts) bool, all func(*Facts) []T, look func(f *Facts, one T, found *findings)) Check {
-	return Check{id, title, applies, func(f *Facts, found *findings) {
+	return Check{ID: id, Title: title, applies: applies, run: func(f *Facts, found *findings) {
 		before, things := len(*found), all(f)
 		for i := 0; i < len(things) && len(*found) == before; i++ {
 			look(f, things[i], found)
@@ -126,7 +126,7 @@ func Choose(ids, skip []string) ([]Check, error) {
 		return nil, err
 	}
 	return slices.DeleteFunc(Checks(), func(c Check) bool {
-		return len(chosen) > 0 && !slices.Contains(chosen, c.ID) || slices.Contains(skipped, c.ID)
+		return (len(chosen) > 0 && !slices.Contains(chosen, c.ID)) || slices.Contains(skipped, c.ID)
 	}), nil
 }
 

@@ -43,7 +43,7 @@ func (f *Facts) cgroupDrivers() []cgroupDriver {
 }
 
 var cgroupChecks = []Check{
-	{"cgroup-driver", "kubelet and its engine have the same cgroup driver", func(f *Facts) bool { return f.System.Kubelet != "" && len(f.cgroupDrivers()) > 0 }, func(f *Facts, found *findings) {
+	{ID: "cgroup-driver", Title: "kubelet and its engine have the same cgroup driver", applies: func(f *Facts) bool { return f.System.Kubelet != "" && len(f.cgroupDrivers()) > 0 }, run: func(f *Facts, found *findings) {
 		if f.System.Kubelet == "" {
 			return
 		}

@@ -27,9 +27,9 @@ var collectorChecks = []Check{
 }
 
 var driverChecks = []Check{
-	{"gpu-present", "there is a MetaX GPU on the PCI bus", collected("PCI and device nodes", nil), func(f *Facts, found *findings) {
+	{ID: "gpu-present", Title: "there is a MetaX GPU on the PCI bus", applies: collected("PCI and device nodes", nil), run: func(f *Facts, found *findings) {
 		switch {
-		case len(f.Kernel.GPUs) > 0 || slices.ContainsFunc(f.Troubles, func(t Trouble) bool { return t.Collector == firstRound[0].name }):
+		case len(f.Kernel.GPUs) > 0 || slices.ContainsFunc(f.Troubles, func(t Trouble) bool { return t.Collector == firstRound[0].name }): // there is one, or it is not known
 		case f.Record.Present || f.Kernel.Module.Loaded || f.Software.Driver || f.Software.MACA || f.Software.SMI:
 			found.add(Error, "no MetaX GPU is on the PCI bus, though MetaX software is installed", "containers cannot get a GPU",
 				"echo 1 > /sys/bus/pci/rescan && lspci -nn -d 9999:")
@@ -38,7 +38,7 @@ var driverChecks = []Check{
 				"metax-ctk --node c500-8 topology print")
 		}
 	}},
-	{"driver-loaded", "the kernel module metax is loaded", func(f *Facts) bool { return len(f.Kernel.GPUs) > 0 && !f.allBoundTo(vfio) }, func(f *Facts, found *findings) {
+	{ID: "driver-loaded", Title: "the kernel module metax is loaded", applies: func(f *Facts) bool { return len(f.Kernel.GPUs) > 0 && !f.allBoundTo(vfio) }, run: func(f *Facts, found *findings) {
 		if len(f.Kernel.GPUs) == 0 || f.Kernel.Module.Loaded || f.allBoundTo(vfio) {
 			return
 		}
@@ -52,7 +52,7 @@ var driverChecks = []Check{
 	}},
 	each("driver-bound", "every GPU is bound to the driver metax", (*Facts).loaded, (*Facts).functions, func(f *Facts, fn Function, found *findings) {
 		switch {
-		case !f.Kernel.Module.Loaded || sysfs.ServesGPUs(fn.Driver) || fn.Driver == vfio:
+		case !f.Kernel.Module.Loaded || sysfs.ServesGPUs(fn.Driver) || fn.Driver == vfio: // bound as it should be
 		case fn.Driver == "":
 			found.add(Error, fmt.Sprintf("GPU %s is bound to no driver, though the module metax is loaded", fn.BDF),
 				"it has no device nodes, so no container gets it", fmt.Sprintf("echo %s > /sys/bus/pci/drivers/metax/bind", fn.BDF))
@@ -61,13 +61,13 @@ var driverChecks = []Check{
 				fmt.Sprintf("echo %s > /sys/bus/pci/drivers/%s/unbind && echo %s > /sys/bus/pci/drivers/metax/bind", fn.BDF, fn.Driver, fn.BDF))
 		}
 	}),
-	{"driver-vfio", "no GPU is set aside for virtual machines", collected("PCI and device nodes", (*Facts).hasFunctions), func(f *Facts, found *findings) {
+	{ID: "driver-vfio", Title: "no GPU is set aside for virtual machines", applies: collected("PCI and device nodes", (*Facts).hasFunctions), run: func(f *Facts, found *findings) {
 		if set := namesWhere(f.Kernel.Functions, func(fn Function) bool { return fn.Driver == vfio }, func(fn Function) string { return fn.BDF.String() }); set != nil {
 			found.add(Info, fmt.Sprintf("GPU %s: set aside for virtual machines, by the driver vfio-pci", shortList(set)), "containers do not get it",
 				fmt.Sprintf("echo %s > /sys/bus/pci/drivers/vfio-pci/unbind && echo %s > /sys/bus/pci/drivers/metax/bind", set[0], set[0]))
 		}
 	}},
-	{"iommu", "an IOMMU is in use if GPUs are set aside for virtual machines", func(f *Facts) bool { return f.anyBoundTo(vfio) }, func(f *Facts, found *findings) {
+	{ID: "iommu", Title: "an IOMMU is in use if GPUs are set aside for virtual machines", applies: func(f *Facts) bool { return f.anyBoundTo(vfio) }, run: func(f *Facts, found *findings) {
 		if !f.Kernel.IOMMU && slices.ContainsFunc(f.Kernel.Functions, func(fn Function) bool { return fn.Driver == vfio }) {
 			found.add(Warning, "a GPU is set aside for virtual machines, but the kernel uses no IOMMU", "no virtual machine can use it",
 				"# add to the kernel's command line: intel_iommu=on iommu=pt (on AMD: iommu=pt); then: reboot")
@@ -116,7 +116,7 @@ var nodeChecks = []Check{
 				"no container gets a GPU without both of its nodes; the kernel's log says why", "dmesg | grep -i metax; "+reload)
 		}
 	}),
-	{"dev-nodes", "every node of the driver is in /dev", func(f *Facts) bool { return f.anyNode(func(n DeviceNode) bool { return n.Numbers != "" }) }, func(f *Facts, found *findings) {
+	{ID: "dev-nodes", Title: "every node of the driver is in /dev", applies: func(f *Facts) bool { return f.anyNode(func(n DeviceNode) bool { return n.Numbers != "" }) }, run: func(f *Facts, found *findings) {
 		missing := namesWhere(f.Kernel.Nodes, func(n DeviceNode) bool { return !n.Present && n.Numbers != "" }, func(n DeviceNode) string { return n.Path })
 		if missing != nil {
 			found.add(Error, shortList(missing)+": missing, though the driver has made it", "no container gets a GPU without both of its nodes",
@@ -128,7 +128,7 @@ var nodeChecks = []Check{
 		if n.Device != nil {
 			is = deviceNumbers(*n.Device)
 		}
-		if n.Present && (n.Device == nil || n.Numbers != "" && n.Numbers != is) {
+		if n.Present && (n.Device == nil || (n.Numbers != "" && n.Numbers != is)) {
 			want := "a device of the driver"
 			if n.Numbers != "" {
 				want = n.Numbers
@@ -137,7 +137,7 @@ var nodeChecks = []Check{
 				fmt.Sprintf("rm %s && udevadm trigger --action=add && udevadm settle", f.at(n.Path)))
 		}
 	}),
-	{"mxcd", "/dev/mxcd is there", (*Facts).loaded, func(f *Facts, found *findings) {
+	{ID: "mxcd", Title: "/dev/mxcd is there", applies: (*Facts).loaded, run: func(f *Facts, found *findings) {
 		if !f.Kernel.Module.Loaded || len(f.Kernel.GPUs) == 0 {
 			return
 		}
@@ -155,7 +155,7 @@ var nodeChecks = []Check{
 			"users other than root, in a container or outside, cannot use the GPU; a udev rule makes the change permanent",
 			fmt.Sprintf("chgrp %d %s && chmod 0660 %s", group, f.at(n.Path), f.at(n.Path)))
 	}),
-	{"node-group", "the group of every device node has a name", func(f *Facts) bool { return f.hasDevices() && len(f.System.Groups) > 0 }, func(f *Facts, found *findings) {
+	{ID: "node-group", Title: "the group of every device node has a name", applies: func(f *Facts) bool { return f.hasDevices() && len(f.System.Groups) > 0 }, run: func(f *Facts, found *findings) {
 		seen := map[uint32]bool{0: true}
 		for _, n := range f.restrictedNodes() {
 			if seen[n.Device.GID] || len(f.System.Groups) == 0 {
@@ -168,7 +168,7 @@ var nodeChecks = []Check{
 			}
 		}
 	}},
-	{"char-links", "systemd finds every device node by its number", func(f *Facts) bool { return f.hasDevices() && (f.Kernel.CharDir || f.Kernel.Systemd) }, func(f *Facts, found *findings) {
+	{ID: "char-links", Title: "systemd finds every device node by its number", applies: func(f *Facts) bool { return f.hasDevices() && (f.Kernel.CharDir || f.Kernel.Systemd) }, run: func(f *Facts, found *findings) {
 		if !f.Kernel.CharDir && !f.Kernel.Systemd {
 			return
 		}

@@ -29,7 +29,7 @@ var configFile = regexp.MustCompile(`/(etc|usr)/[^ :]+`)
 // configCheck checks that an engine's configuration can be read.
 func configCheck(id string, of func(Engines) Engine) Check {
 	there := func(f *Facts) bool { return of(f.Engines).There() }
-	return Check{id, "the configuration of " + strings.TrimSuffix(id, "-config") + " can be read", there, func(f *Facts, found *findings) {
+	return Check{ID: id, Title: "the configuration of " + strings.TrimSuffix(id, "-config") + " can be read", applies: there, run: func(f *Facts, found *findings) {
 		e := of(f.Engines)
 		if e.Broken == "" {
 			return
@@ -47,7 +47,7 @@ func configCheck(id string, of func(Engines) Engine) Check {
 // versionCheck checks that an engine's program reports its version.
 func versionCheck(id string, of func(Engines) Engine) Check {
 	known := func(f *Facts) bool { return of(f.Engines).Version.Known() }
-	return Check{id, "the program of " + strings.TrimSuffix(id, "-version") + " answers", known, func(f *Facts, found *findings) {
+	return Check{ID: id, Title: "the program of " + strings.TrimSuffix(id, "-version") + " answers", applies: known, run: func(f *Facts, found *findings) {
 		if e := of(f.Engines); e.Failed != "" {
 			found.add(Warning, fmt.Sprintf("%s does not report its version: %s", e.Name, e.Failed), "doctor cannot check for its known limitations", f.at(e.Program)+" --version")
 		}
@@ -57,28 +57,29 @@ func versionCheck(id string, of func(Engines) Engine) Check {
 var dockerChecks = []Check{
 	versionCheck("docker-version", func(e Engines) Engine { return e.Docker.Engine }),
 	configCheck("docker-config", func(e Engines) Engine { return e.Docker.Engine }),
-	{"docker-answers", "the docker daemon answers", func(f *Facts) bool { return f.Engines.Docker.Info != nil }, func(f *Facts, found *findings) {
-		switch d := f.Engines.Docker; {
+	{ID: "docker-answers", Title: "the docker daemon answers", applies: func(f *Facts) bool { return f.Engines.Docker.Info != nil }, run: func(f *Facts, found *findings) {
+		d := f.Engines.Docker
+		switch {
 		case d.Stopped:
 			found.add(Warning, "docker is installed, but its daemon does not run", "docker can start no container", "systemctl start docker")
 		case d.Silent != "":
 			found.add(Warning, "the docker daemon does not answer: "+d.Silent, "docker can start no container", "systemctl status docker")
 		}
 	}},
-	{"docker-old", "docker supports CDI", func(f *Facts) bool { return f.Engines.Docker.Version.Known() }, func(f *Facts, found *findings) {
+	{ID: "docker-old", Title: "docker supports CDI", applies: func(f *Facts) bool { return f.Engines.Docker.Version.Known() }, run: func(f *Facts, found *findings) {
 		if d := f.Engines.Docker; d.There() && d.Version.Before(25, 0) {
 			found.add(Info, fmt.Sprintf("docker %s does not support CDI", d.Version), "metax-docker injects GPUs by plain options; docker run --device and compose do not",
 				f.configureCommand("docker")+"   # or use metax-docker")
 		}
 	}},
-	{"docker-cdi", "docker's CDI is on", func(f *Facts) bool { return f.Engines.Docker.Version.AtLeast(25, 0) && f.Engines.Docker.Broken == "" }, func(f *Facts, found *findings) {
+	{ID: "docker-cdi", Title: "docker's CDI is on", applies: func(f *Facts) bool { return f.Engines.Docker.Version.AtLeast(25, 0) && f.Engines.Docker.Broken == "" }, run: func(f *Facts, found *findings) {
 		d := f.Engines.Docker
 		if d.There() && d.Broken == "" && d.Version.AtLeast(25, 0) && !d.hasCDI() {
 			found.add(Warning, fmt.Sprintf("CDI is off in docker %s", d.Version), `docker run --device metax-tech.com/gpu=0 fails with: could not select device driver "cdi"`,
 				f.configureCommand("docker", "--cdi")+" && systemctl restart docker")
 		}
 	}},
-	{"docker-boot", "docker starts containers with GPUs after a boot", func(f *Facts) bool { return f.Engines.Docker.Version.AtLeast(25, 0) && f.Specs.hasKind(gpuKind) }, func(f *Facts, found *findings) {
+	{ID: "docker-boot", Title: "docker starts containers with GPUs after a boot", applies: func(f *Facts) bool { return f.Engines.Docker.Version.AtLeast(25, 0) && f.Specs.hasKind(gpuKind) }, run: func(f *Facts, found *findings) {
 		d := f.Engines.Docker
 		if !d.There() || !d.Version.AtLeast(25, 0) || !d.Version.Before(28, 2) || d.CDI != engine.On || !f.Specs.hasKind(gpuKind) || f.hasSpecIn([]string{cdi.StaticDir}) {
 			return
@@ -87,9 +88,9 @@ var dockerChecks = []Check{
 			"containers with --restart=always and a GPU fail after a boot: the daemon starts them before the spec is there",
 			f.generateStep("--output", f.at(path.Join(cdi.StaticDir, gpuFile))).String())
 	}},
-	{"docker-devices", "the docker daemon has discovered the GPUs", func(f *Facts) bool {
+	{ID: "docker-devices", Title: "the docker daemon has discovered the GPUs", applies: func(f *Facts) bool {
 		return f.Engines.Docker.Info != nil && f.Engines.Docker.Version.AtLeast(28, 2) && f.Specs.hasKind(gpuKind)
-	}, func(f *Facts, found *findings) {
+	}, run: func(f *Facts, found *findings) {
 		d := f.Engines.Docker
 		if d.Info == nil || !d.Version.AtLeast(28, 2) || d.CDI == engine.Off || len(f.Specs.Names) == 0 || !f.Specs.hasKind(gpuKind) {
 			return
@@ -104,7 +105,7 @@ var dockerChecks = []Check{
 			}
 		}
 	}},
-	{"docker-read", "the docker daemon has read its configuration", (*Facts).dockerAsked, func(f *Facts, found *findings) {
+	{ID: "docker-read", Title: "the docker daemon has read its configuration", applies: (*Facts).dockerAsked, run: func(f *Facts, found *findings) {
 		d := f.Engines.Docker
 		add := func(severity Severity, what, why string) {
 			found.add(severity, fmt.Sprintf("the docker daemon has not read %s: %s", f.at(d.Config), what), why, "systemctl restart docker")
@@ -113,7 +114,7 @@ var dockerChecks = []Check{
 			return
 		}
 		for _, name := range sorted(d.Runtimes) {
-			if p, known := d.Info.Runtimes[name]; strings.HasSuffix(d.Runtimes[name], "/"+shim) && (!known || p.Path != "" && p.Path != d.Runtimes[name]) {
+			if p, known := d.Info.Runtimes[name]; strings.HasSuffix(d.Runtimes[name], "/"+shim) && (!known || (p.Path != "" && p.Path != d.Runtimes[name])) {
 				add(Error, "it does not know the runtime "+name, "containers that name it do not start")
 			}
 		}
@@ -124,7 +125,7 @@ var dockerChecks = []Check{
 			add(Error, "CDI is off", `docker run --device metax-tech.com/gpu=0 fails with: could not select device driver "cdi"`)
 		}
 	}},
-	{"docker-groups", "docker keeps the groups of device nodes", func(f *Facts) bool { return f.Engines.Docker.Version.AtLeast(25, 0) && f.Specs.hasKind(gpuKind) }, func(f *Facts, found *findings) {
+	{ID: "docker-groups", Title: "docker keeps the groups of device nodes", applies: func(f *Facts) bool { return f.Engines.Docker.Version.AtLeast(25, 0) && f.Specs.hasKind(gpuKind) }, run: func(f *Facts, found *findings) {
 		d := f.Engines.Docker
 		if !d.There() || !d.Version.Before(29, 5) || !d.Version.AtLeast(25, 0) || !slices.ContainsFunc(f.Specs.Ours, func(o Spec) bool { return o.Groups }) {
 			return
@@ -158,16 +159,16 @@ func (f *Facts) deviceGroup() uint32 {
 var containerdChecks = []Check{
 	versionCheck("containerd-version", func(e Engines) Engine { return e.Containerd.Engine }),
 	configCheck("containerd-config", func(e Engines) Engine { return e.Containerd.Engine }),
-	{"containerd-old", "containerd supports CDI", func(f *Facts) bool { return f.Engines.Containerd.Version.Known() && f.System.HasKubelet }, func(f *Facts, found *findings) {
+	{ID: "containerd-old", Title: "containerd supports CDI", applies: func(f *Facts) bool { return f.Engines.Containerd.Version.Known() && f.System.HasKubelet }, run: func(f *Facts, found *findings) {
 		if d := f.Engines.Containerd; d.There() && d.Version.Before(1, 7) && f.System.HasKubelet {
 			found.add(Warning, fmt.Sprintf("containerd %s does not support CDI", d.Version), "pods that request a CDI device start without it",
 				f.configureCommand("containerd")+" && systemctl restart containerd")
 		}
 	}},
-	{"containerd-cdi", "containerd's CDI is on", func(f *Facts) bool {
+	{ID: "containerd-cdi", Title: "containerd's CDI is on", applies: func(f *Facts) bool {
 		d := f.Engines.Containerd
 		return d.Version.AtLeast(1, 7) && d.Broken == "" && !d.NoCRI && f.System.HasKubelet
-	}, func(f *Facts, found *findings) {
+	}, run: func(f *Facts, found *findings) {
 		d := f.Engines.Containerd
 		if !d.There() || d.Broken != "" || d.NoCRI || !d.Version.AtLeast(1, 7) || d.hasCDI() || !f.System.HasKubelet {
 			return // only kubelet uses the CRI; other clients resolve CDI names themselves
@@ -175,20 +176,20 @@ var containerdChecks = []Check{
 		found.add(Warning, fmt.Sprintf("CDI is off in the CRI plugin of containerd %s", d.Version), "pods that request a CDI device start without it",
 			f.configureCommand("containerd", "--cdi")+" && systemctl restart containerd")
 	}},
-	{"containerd-cri", "containerd's CRI plugin is on where there is a kubelet", func(f *Facts) bool {
+	{ID: "containerd-cri", Title: "containerd's CRI plugin is on where there is a kubelet", applies: func(f *Facts) bool {
 		return f.Engines.Containerd.There() && f.Engines.Containerd.Broken == "" && f.System.HasKubelet
-	}, func(f *Facts, found *findings) {
+	}, run: func(f *Facts, found *findings) {
 		if d := f.Engines.Containerd; d.NoCRI && f.System.HasKubelet {
 			found.add(Warning, "the CRI plugin of containerd is disabled, but kubelet is installed", "kubelet cannot start pods with this containerd",
 				fmt.Sprintf(`# in %s: remove "cri" from disabled_plugins; then: systemctl restart containerd`, f.at(d.Config)))
 		}
 	}},
-	{"containerd-read", "containerd has read its configuration", func(f *Facts) bool { return f.Engines.Containerd.There() }, func(f *Facts, found *findings) {
+	{ID: "containerd-read", Title: "containerd has read its configuration", applies: func(f *Facts) bool { return f.Engines.Containerd.There() }, run: func(f *Facts, found *findings) {
 		for _, file := range f.Engines.Containerd.Unread {
 			found.add(Warning, fmt.Sprintf("containerd has not read %s: the file is newer than the daemon", f.at(file)), "containers are made as the file said before", "systemctl restart containerd")
 		}
 	}},
-	{"containerd-drop-in", "the drop-in of containerd is up to date", func(f *Facts) bool { return f.Engines.Containerd.There() && f.Engines.Containerd.Broken == "" }, func(f *Facts, found *findings) {
+	{ID: "containerd-drop-in", Title: "the drop-in of containerd is up to date", applies: func(f *Facts) bool { return f.Engines.Containerd.There() && f.Engines.Containerd.Broken == "" }, run: func(f *Facts, found *findings) {
 		if f.Engines.Containerd.Stale {
 			found.add(Warning, f.at(f.Engines.Containerd.Ours)+" is out of date: the rest of containerd's configuration has changed",
 				"the drop-in replaces whole tables, so changes elsewhere have no effect", f.configureCommand("containerd")+" && systemctl restart containerd")
@@ -203,7 +204,7 @@ var containerdChecks = []Check{
 var podmanChecks = []Check{
 	versionCheck("podman-version", func(e Engines) Engine { return e.Podman }),
 	configCheck("podman-config", func(e Engines) Engine { return e.Podman }),
-	{"podman-image", "images cannot request GPUs", func(f *Facts) bool { return f.Engines.Podman.Version.Known() }, func(f *Facts, found *findings) {
+	{ID: "podman-image", Title: "images cannot request GPUs", applies: func(f *Facts) bool { return f.Engines.Podman.Version.Known() }, run: func(f *Facts, found *findings) {
 		if p := f.Engines.Podman; p.There() && p.Version.Before(5, 0) && len(f.System.Hooks) > 0 {
 			found.add(Warning, fmt.Sprintf("podman %s passes on the annotations of images, and the hook %s injects GPUs by annotation", p.Version, f.System.Hooks[0].Path),
 				"an image can request GPUs by itself", fmt.Sprintf("rm %s   # then: podman run --device metax-tech.com/gpu=0", f.at(f.System.Hooks[0].Path)))
@@ -237,10 +238,10 @@ var crioChecks = []Check{
 }
 
 var runtimeChecks = []Check{
-	{"runtime-default", "the default runtime of every engine exists", (*Facts).hasEngine, func(f *Facts, found *findings) {
+	{ID: "runtime-default", Title: "the default runtime of every engine exists", applies: (*Facts).hasEngine, run: func(f *Facts, found *findings) {
 		f.addMissingRuntimes(found, func(e Engine, name string) bool { return e.Default == name }, "no container starts")
 	}},
-	{"runtime-program", "every runtime of an engine exists", (*Facts).hasEngine, func(f *Facts, found *findings) {
+	{ID: "runtime-program", Title: "every runtime of an engine exists", applies: (*Facts).hasEngine, run: func(f *Facts, found *findings) {
 		f.addMissingRuntimes(found, func(e Engine, name string) bool { return e.Default != name }, "containers that name it do not start")
 	}},
 }

@@ -39,7 +39,7 @@ func (s Specs) onlyForeign() bool {
 // hasSpec reports whether there is a spec of the GPUs, or of slices if no GPU can be
 // given as a whole.
 func (f *Facts) hasSpec() bool {
-	return f.Specs.hasKind(gpuKind) || f.Specs.hasKind(cdi.Kind(cdi.DefaultVendor, cdi.SliceClass)) && len(f.Specs.Names) == 0
+	return f.Specs.hasKind(gpuKind) || (f.Specs.hasKind(cdi.Kind(cdi.DefaultVendor, cdi.SliceClass)) && len(f.Specs.Names) == 0)
 }
 
 // generateStep is cdi generate with the options with which the existing spec was
@@ -68,7 +68,7 @@ func (f *Facts) generateStep(args ...string) Step {
 const onlyOneProgram = " is another program's: stop one of the two programs, then remove its file"
 
 var specChecks = []Check{
-	{"spec-dirs", "the directories of CDI specs exist", (*Facts).hasEngine, func(f *Facts, found *findings) {
+	{ID: "spec-dirs", Title: "the directories of CDI specs exist", applies: (*Facts).hasEngine, run: func(f *Facts, found *findings) {
 		if len(f.Specs.Missing) == 0 || len(f.Engines.all()) == 0 {
 			return
 		}
@@ -79,7 +79,7 @@ var specChecks = []Check{
 		found.addSafe(Warning, shortList(f.Specs.Missing)+": no such directory",
 			"a daemon that starts before the directory exists may never read it", steps...)
 	}},
-	{"spec-present", "there is a CDI spec of the GPUs", (*Facts).driverUp, func(f *Facts, found *findings) {
+	{ID: "spec-present", Title: "there is a CDI spec of the GPUs", applies: (*Facts).driverUp, run: func(f *Facts, found *findings) {
 		if f.driverUp() && !f.hasSpec() && !f.ourFileBroken() {
 			found.addSafe(Error, fmt.Sprintf("no CDI spec of kind %s in %s", gpuKind, strings.Join(f.Specs.Dirs, ", ")),
 				"no engine can resolve the CDI names of the GPUs", f.generateStep())
@@ -101,11 +101,11 @@ var specChecks = []Check{
 		}
 		found.add(Warning, p.String(), why, "chmod 0644 "+dockerargs.QuoteWord(p.Subject))
 	}),
-	{"spec-writable", "only root can write a CDI spec or its directory", func(f *Facts) bool { return len(f.Specs.Dirs) > len(f.Specs.Missing) }, func(f *Facts, found *findings) {
+	{ID: "spec-writable", Title: "only root can write a CDI spec or its directory", applies: func(f *Facts) bool { return len(f.Specs.Dirs) > len(f.Specs.Missing) }, run: func(f *Facts, found *findings) {
 		f.addDangers(found, cdi.CodeWritable, "a spec says what engines mount and run as root; metax-runtime and metax-hook refuse this one",
 			func(at string) string { return "chown root:root " + at + " && chmod go-w " + at })
 	}},
-	{"spec-kind", "no CDI spec has a kind that crashes an engine", (*Facts).hasSpecFiles, func(f *Facts, found *findings) {
+	{ID: "spec-kind", Title: "no CDI spec has a kind that crashes an engine", applies: (*Facts).hasSpecFiles, run: func(f *Facts, found *findings) {
 		f.addDangers(found, cdi.CodeName, "the engine crashes when it reads the spec, whichever device a container requests",
 			func(at string) string { return "mv " + at + " " + at + ".broken" })
 	}},
@@ -120,7 +120,7 @@ var specChecks = []Check{
 		}
 		found.add(Error, what, why, fmt.Sprintf("mv %s %s.broken", dockerargs.QuoteWord(f.at(file.Path)), dockerargs.QuoteWord(f.at(file.Path))))
 	}),
-	{"spec-conflict", "no device name is defined in two files of one directory", (*Facts).hasSpecFiles, func(f *Facts, found *findings) {
+	{ID: "spec-conflict", Title: "no device name is defined in two files of one directory", applies: (*Facts).hasSpecFiles, run: func(f *Facts, found *findings) {
 		seen := map[string]bool{}
 		for _, d := range f.Specs.Devices {
 			key := strings.Join(d.Conflict, " ")
@@ -136,7 +136,7 @@ var specChecks = []Check{
 			found.add(Error, what, why, "rm "+dockerargs.QuoteWord(f.at(f.strayFile(d.Conflict))))
 		}
 	}},
-	{"spec-shadowed", "no CDI spec overrides another one with other content", (*Facts).hasSpecFiles, func(f *Facts, found *findings) {
+	{ID: "spec-shadowed", Title: "no CDI spec overrides another one with other content", applies: (*Facts).hasSpecFiles, run: func(f *Facts, found *findings) {
 		seen := map[string]bool{}
 		for _, d := range f.Specs.Devices {
 			for _, below := range d.Shadowed {
@@ -168,16 +168,16 @@ var specChecks = []Check{
 		}
 		f.addRegenerate(found, Error, what, why, step)
 	}),
-	{"spec-hooks", "the hooks in CDI specs can be trusted", (*Facts).hasOurSpecs, func(f *Facts, found *findings) {
+	{ID: "spec-hooks", Title: "the hooks in CDI specs can be trusted", applies: (*Facts).hasOurSpecs, run: func(f *Facts, found *findings) {
 		f.addProblems(found, "containers with this device do not start, or another user can run a program as root", cdi.CodeHook, cdi.CodeHookEnv)
 	}},
-	{"spec-files", "the files that CDI specs name exist", func(f *Facts) bool { return f.driverUp() && f.hasOurSpecs() }, func(f *Facts, found *findings) {
+	{ID: "spec-files", Title: "the files that CDI specs name exist", applies: func(f *Facts) bool { return f.driverUp() && f.hasOurSpecs() }, run: func(f *Facts, found *findings) {
 		if !f.driverUp() {
 			return // another check reports why nodes are missing
 		}
 		f.addProblems(found, "containers with this device do not start", cdi.CodeNode, cdi.CodeMount, cdi.CodeNumbers, cdi.CodePath, cdi.CodeText, cdi.CodeOutside)
 	}},
-	{"spec-groups", "the CDI spec has the groups of the device nodes", func(f *Facts) bool { return f.Specs.hasKind(gpuKind) }, func(f *Facts, found *findings) {
+	{ID: "spec-groups", Title: "the CDI spec has the groups of the device nodes", applies: func(f *Facts) bool { return f.Specs.hasKind(gpuKind) }, run: func(f *Facts, found *findings) {
 		i := slices.IndexFunc(f.Specs.Ours, func(o Spec) bool { return o.Kind == gpuKind })
 		if i < 0 || f.Specs.Ours[i].Groups || !slices.ContainsFunc(f.Node.GPUs, func(g gpu.GPU) bool { return len(g.GIDs) > 0 }) {
 			return
@@ -259,14 +259,14 @@ var resolveChecks = []Check{
 				"the engine rejects the whole file", f.command("cdi", "generate", "--no-groups"))
 		}
 	}),
-	{"cdi-names", "every engine resolves the CDI names of the GPUs", func(f *Facts) bool { return f.hasEngine() && f.Specs.hasKind(gpuKind) }, func(f *Facts, found *findings) {
+	{ID: "cdi-names", Title: "every engine resolves the CDI names of the GPUs", applies: func(f *Facts) bool { return f.hasEngine() && f.Specs.hasKind(gpuKind) }, run: func(f *Facts, found *findings) {
 		if !f.Specs.hasKind(gpuKind) {
 			return
 		}
 		for _, e := range f.Engines.all() {
 			dirs, own := f.dirsOf(e)
 			names := f.Specs.Unresolved[e.Name]
-			if len(names) == 0 || !own && f.hasReportedFault() {
+			if len(names) == 0 || (!own && f.hasReportedFault()) {
 				continue
 			}
 			found.add(Error, fmt.Sprintf("%s reads CDI specs in %s and does not resolve %s", e.Name, strings.Join(dirs, ", "), shortList(names)),
@@ -314,9 +314,9 @@ func canonicalDir(dir string) string {
 }
 
 var recordChecks = []Check{
-	{"record", "the node is recorded for metax-docker", func(f *Facts) bool { return f.driverUp() && f.hasSpec() }, func(f *Facts, found *findings) {
+	{ID: "record", Title: "the node is recorded for metax-docker", applies: func(f *Facts) bool { return f.driverUp() && f.hasSpec() }, run: func(f *Facts, found *findings) {
 		switch {
-		case !f.driverUp() || !f.hasSpec():
+		case !f.driverUp() || !f.hasSpec(): // other checks say what is missing
 		case !f.Record.Present:
 			f.addRegenerate(found, Warning, f.at(f.Record.Path)+" is missing", "metax-docker reads MetaXLink and UUIDs only from the record", f.generateStep())
 		case f.Record.Err != "":
@@ -326,9 +326,9 @@ var recordChecks = []Check{
 			f.addRegenerate(found, Warning, f.at(f.Record.Path)+" was written before this boot", "links and health may have changed since", f.generateStep())
 		}
 	}},
-	{"record-drift", "the record of the node is up to date", func(f *Facts) bool {
+	{ID: "record-drift", Title: "the record of the node is up to date", applies: func(f *Facts) bool {
 		return f.driverUp() && f.Node.Known && f.Record.Present && f.Record.Err == "" && !f.Record.Early
-	}, func(f *Facts, found *findings) {
+	}, run: func(f *Facts, found *findings) {
 		if !f.driverUp() || !f.Node.Known || !f.Record.Present || f.Record.Err != "" || f.Record.Early {
 			return
 		}

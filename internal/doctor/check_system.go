@@ -23,7 +23,7 @@ import (
 const maxOpenFiles = 1 << 24
 
 var systemChecks = []Check{
-	{"kernel", "the kernel can do what metax-hook needs", (*Facts).here, func(f *Facts, found *findings) {
+	{ID: "kernel", Title: "the kernel can do what metax-hook needs", applies: (*Facts).here, run: func(f *Facts, found *findings) {
 		if lacks := f.System.MissingCalls; len(lacks) > 0 {
 			found.add(Info, fmt.Sprintf("the kernel, %s, lacks system calls that Linux 5.12 has: %s", f.System.Kernel, strings.Join(lacks, ", ")),
 				"containers start as with them, unless a mount hides another, or a prestart hook runs after pivot_root (not with runc or crun) or on cgroup v2 before Linux 5.6",
@@ -38,15 +38,15 @@ var systemChecks = []Check{
 				fmt.Sprintf(`d=/etc/systemd/system/%s.service.d; mkdir -p $d && printf '[Service]\nLimitNOFILE=1048576\n' > $d/limit.conf && systemctl daemon-reload && systemctl restart %[1]s`, unit))
 		}
 	}),
-	{"proc", "/proc shows the processes of all users", collected("the system", (*Facts).here), func(f *Facts, found *findings) {
+	{ID: "proc", Title: "/proc shows the processes of all users", applies: collected("the system", (*Facts).here), run: func(f *Facts, found *findings) {
 		if f.System.HidePID && f.Asker.UID != 0 {
 			found.add(Info, "/proc shows you only your own processes (hidepid)", "a GPU shown as free may be in use by another user's process", "sudo "+f.command("ps"))
 		}
 	}},
-	{"refresh-unit", "the CDI spec is written at boot", func(f *Facts) bool { return f.Kernel.Systemd && len(f.Kernel.GPUs) > 0 }, func(f *Facts, found *findings) {
+	{ID: "refresh-unit", Title: "the CDI spec is written at boot", applies: func(f *Facts) bool { return f.Kernel.Systemd && len(f.Kernel.GPUs) > 0 }, run: func(f *Facts, found *findings) {
 		u := f.System.Unit
 		switch {
-		case !f.Kernel.Systemd || len(f.Kernel.GPUs) == 0, !u.Installed && f.hasSpecIn([]string{cdi.StaticDir}):
+		case !f.Kernel.Systemd || len(f.Kernel.GPUs) == 0, !u.Installed && f.hasSpecIn([]string{cdi.StaticDir}): // nothing has to write it at boot
 		case !u.Installed:
 			found.add(Warning, refreshUnit+" is not installed", "nothing writes the CDI spec after a boot, a new driver or a new card", "# install the toolkit's package, then: systemctl enable --now "+refreshUnit)
 		case !u.Enabled:
@@ -70,21 +70,21 @@ var userChecks = []Check{
 		found.add(s, fmt.Sprintf("you (%s) are not in the group %s, which may open %s", f.Asker.Name, group, n.Path),
 			"your programs and rootless containers cannot use the GPU", fmt.Sprintf("sudo usermod -aG %s %s   # then log in again", group, f.Asker.Name))
 	}),
-	{"user-docker", "you may talk to docker", func(f *Facts) bool { return f.here() && f.Engines.Docker.Socket }, func(f *Facts, found *findings) {
+	{ID: "user-docker", Title: "you may talk to docker", applies: func(f *Facts) bool { return f.here() && f.Engines.Docker.Socket }, run: func(f *Facts, found *findings) {
 		if d := f.Engines.Docker; f.Asker.UID == 0 || !d.Socket || d.Open {
 			return
 		}
 		found.add(Error, fmt.Sprintf("you (%s) may not talk to the docker daemon: permission denied", f.Asker.Name), "metax-docker and docker fail; members of docker's group can become root",
 			fmt.Sprintf("sudo usermod -aG docker %s   # then log in again; or without the group: sudo metax-docker run …", f.Asker.Name))
 	}},
-	{"user-subids", "you have ids for rootless containers", (*Facts).rootless, func(f *Facts, found *findings) {
+	{ID: "user-subids", Title: "you have ids for rootless containers", applies: (*Facts).rootless, run: func(f *Facts, found *findings) {
 		if f.Asker.UID != 0 && !f.System.SubIDs && f.Engines.Podman.There() {
 			found.add(Warning, fmt.Sprintf("you (%s) have no ids in /etc/subuid and /etc/subgid", f.Asker.Name), "rootless containers cannot have other users than root",
 				fmt.Sprintf("sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 %s", f.Asker.Name))
 		}
 	}},
 	firstOf("rootless-groups", "rootless containers keep the group of the GPUs", func(f *Facts) bool { return f.rootless() && f.hasDevices() }, (*Facts).restrictedNodes, func(f *Facts, n DeviceNode, found *findings) {
-		rootless := f.Asker.UID != 0 && f.Engines.Podman.There() || f.Engines.Docker.Info.Rootless()
+		rootless := (f.Asker.UID != 0 && f.Engines.Podman.There()) || f.Engines.Docker.Info.Rootless()
 		if rootless && n.Device.GID != 0 && (f.Asker.UID == 0 || slices.Contains(f.Asker.Groups, int(n.Device.GID))) {
 			found.add(Info, fmt.Sprintf("the group of %s has no id in a user namespace", n.Path), "a rootless container opens the GPU only if it keeps your groups",
 				"podman run --group-add keep-groups --device metax-tech.com/gpu=0 …")
@@ -93,7 +93,7 @@ var userChecks = []Check{
 }
 
 var securityChecks = []Check{
-	{"selinux", "SELinux lets containers use the GPUs", func(f *Facts) bool { return f.System.Enforcing && f.hasEngine() }, func(f *Facts, found *findings) {
+	{ID: "selinux", Title: "SELinux lets containers use the GPUs", applies: func(f *Facts) bool { return f.System.Enforcing && f.hasEngine() }, run: func(f *Facts, found *findings) {
 		if !f.System.Enforcing || len(f.Engines.all()) == 0 {
 			return
 		}
@@ -109,7 +109,7 @@ var securityChecks = []Check{
 		}
 		found.add(Warning, what, "a container gets the device node but may not open it", "setsebool -P "+strings.Join(off, "=1 ")+"=1")
 	}},
-	{"denials", "no program was denied a GPU", collected("the system", func(f *Facts) bool { return !f.trimmed() }), func(f *Facts, found *findings) {
+	{ID: "denials", Title: "no program was denied a GPU", applies: collected("the system", func(f *Facts) bool { return !f.trimmed() }), run: func(f *Facts, found *findings) {
 		seen := map[string]bool{}
 		for _, d := range f.System.Denials {
 			if seen[d.Module] || !f.logNamesGPU(d.Line) {
@@ -134,13 +134,13 @@ func (f *Facts) logNamesGPU(line string) bool {
 }
 
 var programChecks = []Check{
-	{"programs", "the toolkit's programs are all installed", (*Facts).here, func(f *Facts, found *findings) {
+	{ID: "programs", Title: "the toolkit's programs are all installed", applies: (*Facts).here, run: func(f *Facts, found *findings) {
 		if len(f.Programs.Missing) > 0 {
 			found.add(Warning, shortList(f.Programs.Missing)+": not beside metax-ctk in "+f.Programs.Dir, "this does not work: "+purposes(f.Programs.Missing),
 				"# reinstall the toolkit's package (from source: make install)")
 		}
 	}},
-	{"programs-trust", "only root can change the toolkit's programs", (*Facts).here, func(f *Facts, found *findings) {
+	{ID: "programs-trust", Title: "only root can change the toolkit's programs", applies: (*Facts).here, run: func(f *Facts, found *findings) {
 		seen := map[string]bool{}
 		for _, u := range f.Programs.Unsafe {
 			if seen[u.Culprit] {
@@ -158,18 +158,18 @@ var programChecks = []Check{
 		found.add(Warning, fmt.Sprintf("%s has version %q, metax-ctk has %s", name, f.Programs.Versions[name], f.Programs.Version),
 			"an upgrade is incomplete: a spec may use what the other program lacks", "# reinstall the toolkit's package (from source: make install)")
 	}),
-	{"wrapper", "metax-docker is the toolkit's", (*Facts).here, func(f *Facts, found *findings) {
+	{ID: "wrapper", Title: "metax-docker is the toolkit's", applies: (*Facts).here, run: func(f *Facts, found *findings) {
 		if f.Programs.Foreign != "" {
 			found.add(Warning, fmt.Sprintf("%s comes before %s on PATH", f.Programs.Foreign, path.Join(f.Programs.Dir, wrapper)), "users run another program called metax-docker, which takes no leases",
 				fmt.Sprintf("export PATH=%s:$PATH", f.Programs.Dir))
 		}
 	}},
-	{"config", "the toolkit's configuration can be used", collected("programs", (*Facts).here), func(f *Facts, found *findings) {
+	{ID: "config", Title: "the toolkit's configuration can be used", applies: collected("programs", (*Facts).here), run: func(f *Facts, found *findings) {
 		if f.Programs.Config != "" {
 			found.add(Error, f.Programs.Config, "no command of the toolkit works, and the runtime starts no container", "# edit "+f.at(f.Programs.ConfigPath)+", then: "+f.command("config", "validate"))
 		}
 	}},
-	{"config-mode", "only root can change the toolkit's configuration", collected("programs", func(f *Facts) bool { return !f.trimmed() }), func(f *Facts, found *findings) {
+	{ID: "config-mode", Title: "only root can change the toolkit's configuration", applies: collected("programs", func(f *Facts) bool { return !f.trimmed() }), run: func(f *Facts, found *findings) {
 		if f.Programs.ConfigMode == "" {
 			return
 		}
@@ -188,17 +188,17 @@ func purposes(names []string) string {
 }
 
 var leaseChecks = []Check{
-	{"lease-state", "the leases can be read", (*Facts).hasLeases, func(f *Facts, found *findings) {
+	{ID: "lease-state", Title: "the leases can be read", applies: (*Facts).hasLeases, run: func(f *Facts, found *findings) {
 		if l := f.Leases; l.Err != "" {
 			found.add(Error, l.Err, "metax-docker --gpus fails, to avoid assigning a GPU twice", cmp.Or(l.Fix, f.command("lease", "init")))
 		}
 	}},
-	{"lease-lost", "the file of leases is intact", (*Facts).hasLeases, func(f *Facts, found *findings) {
+	{ID: "lease-lost", Title: "the file of leases is intact", applies: (*Facts).hasLeases, run: func(f *Facts, found *findings) {
 		if f.Leases.State.Lost != "" {
 			found.addSafe(Warning, "the file of leases is damaged: "+f.Leases.State.Lost, lease.Rebuilt, f.toolkitStep("lease", "gc"))
 		}
 	}},
-	{"lease-over", "no lease outlives its container", (*Facts).hasLeases, func(f *Facts, found *findings) {
+	{ID: "lease-over", Title: "no lease outlives its container", applies: (*Facts).hasLeases, run: func(f *Facts, found *findings) {
 		if len(f.Leases.Closed) == 0 {
 			return
 		}
@@ -208,13 +208,13 @@ var leaseChecks = []Check{
 		}
 		found.addSafe(Info, what, "it reserves no GPU any more; the next command that takes a lease removes it", f.toolkitStep("lease", "gc"))
 	}},
-	{"lease-dir", "users of docker can take leases", func(f *Facts) bool { return f.hasLeases() && f.Leases.Shared && len(f.Kernel.GPUs) > 0 }, func(f *Facts, found *findings) {
+	{ID: "lease-dir", Title: "users of docker can take leases", applies: func(f *Facts) bool { return f.hasLeases() && f.Leases.Shared && len(f.Kernel.GPUs) > 0 }, run: func(f *Facts, found *findings) {
 		if f.Leases.Dir == "" || f.Leases.Present || f.Leases.Err != "" || !f.Leases.Shared || len(f.Kernel.GPUs) == 0 {
 			return
 		}
 		found.addSafe(Warning, f.at(f.Leases.Dir)+" is missing", "metax-docker --gpus fails for members of docker's group until root creates it (needed after each boot)", f.toolkitStep("lease", "init"))
 	}},
-	{"lease-gone", "no lease is for a missing GPU", func(f *Facts) bool { return f.hasLeases() && f.Node.Known }, func(f *Facts, found *findings) {
+	{ID: "lease-gone", Title: "no lease is for a missing GPU", applies: func(f *Facts) bool { return f.hasLeases() && f.Node.Known }, run: func(f *Facts, found *findings) {
 		if !f.Node.Known {
 			return
 		}
@@ -265,14 +265,14 @@ var leaseChecks = []Check{
 }
 
 var imageChecks = []Check{
-	{"image", "the image can be inspected", func(f *Facts) bool { return f.Image != nil }, func(f *Facts, found *findings) {
+	{ID: "image", Title: "the image can be inspected", applies: func(f *Facts) bool { return f.Image != nil }, run: func(f *Facts, found *findings) {
 		if f.Image != nil && f.Image.Err != "" {
 			found.add(Warning, fmt.Sprintf("image %q: %s", f.Image.Ref, f.Image.Err), "doctor cannot check whether it works with the driver", "docker pull "+dockerargs.QuoteWord(f.Image.Ref))
 		}
 	}},
-	{"image-driver", "the image works with the driver", func(f *Facts) bool {
+	{ID: "image-driver", Title: "the image works with the driver", applies: func(f *Facts) bool {
 		return f.Image != nil && f.Image.Facts.MACA != nil && f.macaKnown(f.Image.Facts.MACA.Version)
-	}, func(f *Facts, found *findings) {
+	}, run: func(f *Facts, found *findings) {
 		if f.Image == nil || f.Image.Facts.MACA == nil {
 			return
 		}

@@ -28,9 +28,9 @@ var healthChecks = []Check{
 				"it cannot be given to a container", "echo 1 > /sys/bus/pci/rescan")
 		}
 	}),
-	{"gpu-lost", "every GPU that was recorded is there", func(f *Facts) bool {
+	{ID: "gpu-lost", Title: "every GPU that was recorded is there", applies: func(f *Facts) bool {
 		return f.Record.Present && f.Record.Err == "" && !f.Record.Early && len(f.Kernel.GPUs) > 0
-	}, func(f *Facts, found *findings) {
+	}, run: func(f *Facts, found *findings) {
 		if !f.Record.Present || f.Record.Err != "" || f.Record.Early || len(f.Kernel.GPUs) == 0 {
 			return
 		}
@@ -44,26 +44,26 @@ var healthChecks = []Check{
 				"it has fallen off the bus, or somebody took it out; if that was intended, metax-ctk cdi generate updates the record", "echo 1 > /sys/bus/pci/rescan")
 		}
 	}},
-	{"link-down", "every MetaXLink is up", func(f *Facts) bool { return len(f.Node.Links) > 0 }, func(f *Facts, found *findings) {
+	{ID: "link-down", Title: "every MetaXLink is up", applies: func(f *Facts) bool { return len(f.Node.Links) > 0 }, run: func(f *Facts, found *findings) {
 		down := namesWhere(f.Node.Links, func(l gpu.Link) bool { return l.Down }, func(l gpu.Link) string { return fmt.Sprintf("%d–%d", l.A, l.B) })
 		if down != nil {
 			found.add(Warning, "MetaXLink is down between GPUs "+shortList(down), "traffic between these GPUs goes over PCIe", "mx-smi topo -m")
 		}
 	}},
-	{"slices", "every GPU in slice mode has slices", func(f *Facts) bool {
+	{ID: "slices", Title: "every GPU in slice mode has slices", applies: func(f *Facts) bool {
 		return slices.ContainsFunc(f.Kernel.GPUs, func(g gpu.GPU) bool { return g.Mode == gpu.ModeSGPU })
-	}, func(f *Facts, found *findings) {
+	}, run: func(f *Facts, found *findings) {
 		empty := namesWhere(f.Kernel.GPUs, func(g gpu.GPU) bool { return g.Mode == gpu.ModeSGPU && len(g.Slices) == 0 }, func(g gpu.GPU) string { return fmt.Sprint(g.Index) })
 		if empty != nil {
 			found.add(Warning, fmt.Sprintf("GPU %s: in slice mode, without a slice", shortList(empty)), "no container can use it, whole or in part",
 				f.command("sgpu", "create", empty[0], "--compute", "50", "--vram", "16G"))
 		}
 	}},
-	{"vf-nodes", "every virtual function has device nodes", func(f *Facts) bool {
+	{ID: "vf-nodes", Title: "every virtual function has device nodes", applies: func(f *Facts) bool {
 		return slices.ContainsFunc(f.Kernel.GPUs, func(g gpu.GPU) bool {
 			return slices.ContainsFunc(g.Slices, func(s gpu.Slice) bool { return s.Kind == gpu.SliceVF })
 		})
-	}, func(f *Facts, found *findings) {
+	}, run: func(f *Facts, found *findings) {
 		var bare []string
 		for _, g := range f.Kernel.GPUs {
 			without := func(s gpu.Slice) bool { return s.Kind == gpu.SliceVF && len(s.Nodes) == 0 && g.Healthy }
@@ -96,8 +96,8 @@ func (f *Facts) discoveryWarning(bdf gpu.BDF) string {
 }
 
 var vendorChecks = []Check{
-	{"mx-smi", "mx-smi is installed", func(f *Facts) bool { return f.Software.Driver }, func(f *Facts, found *findings) {
-		if f.Software.SMI || f.Software.Library && !f.Node.Unusable || !f.Software.Driver {
+	{ID: "mx-smi", Title: "mx-smi is installed", applies: func(f *Facts) bool { return f.Software.Driver }, run: func(f *Facts, found *findings) {
+		if f.Software.SMI || (f.Software.Library && !f.Node.Unusable) || !f.Software.Driver {
 			return
 		}
 		found.add(Warning, "neither mx-smi nor libmxsml is in /opt/mxdriver", "UUIDs, health and MetaXLink of the GPUs are not known without one of them",
@@ -133,13 +133,13 @@ func speedCheck(id, title string, of func(*Facts) []Call) Check {
 }
 
 var softwareChecks = []Check{
-	{"driver-files", "the driver's user part is installed", (*Facts).loaded, func(f *Facts, found *findings) {
+	{ID: "driver-files", Title: "the driver's user part is installed", applies: (*Facts).loaded, run: func(f *Facts, found *findings) {
 		if !f.Software.Driver && f.Kernel.Module.Loaded && len(f.Kernel.GPUs) > 0 {
 			found.add(Warning, "/opt/mxdriver is missing or empty", "containers get neither mx-smi nor the driver's libraries",
 				"# reinstall the vendor's driver package, then: "+f.command("cdi", "generate"))
 		}
 	}},
-	{"maca-link", "/opt/maca leads to an MXMACA", func(f *Facts) bool { return f.Software.Link != "" }, func(f *Facts, found *findings) {
+	{ID: "maca-link", Title: "/opt/maca leads to an MXMACA", applies: func(f *Facts) bool { return f.Software.Link != "" }, run: func(f *Facts, found *findings) {
 		if !f.Software.Dangling {
 			return
 		}
@@ -149,13 +149,13 @@ var softwareChecks = []Check{
 		}
 		found.add(Warning, "/opt/maca leads to "+f.Software.Link+", which does not exist", "programs and containers that use the host's MXMACA do not find it", fix)
 	}},
-	{"maca-version", "the version of MXMACA is known", func(f *Facts) bool { return f.Software.MACA }, func(f *Facts, found *findings) {
+	{ID: "maca-version", Title: "the version of MXMACA is known", applies: func(f *Facts) bool { return f.Software.MACA }, run: func(f *Facts, found *findings) {
 		if f.Software.MACA && f.Software.Version == "" {
 			found.add(Warning, "/opt/maca/Version.txt does not contain the version of MXMACA", "doctor cannot check whether it works with the driver",
 				"# with its own version: echo Version:3.3.0.15 > /opt/maca/Version.txt")
 		}
 	}},
-	{"maca-driver", "MXMACA works with the driver", func(f *Facts) bool { return f.macaKnown(f.Software.Version) }, func(f *Facts, found *findings) {
+	{ID: "maca-driver", Title: "MXMACA works with the driver", applies: func(f *Facts) bool { return f.macaKnown(f.Software.Version) }, run: func(f *Facts, found *findings) {
 		v := compat.Check(f.Software.Rules, f.Software.Version, f.Kernel.Module.Version)
 		if v.State == compat.Mismatch {
 			found.add(Warning, v.Reason, "programs fail at their first call of the driver, or later", f.command("maca", "list")+"   # choose one that works with the driver, or install a driver that this one needs")

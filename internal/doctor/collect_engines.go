@@ -144,7 +144,7 @@ func remoteFacts(_ context.Context, c Config, _ *Facts) (func(*Facts), error) {
 		all = append(all, *docker)
 	}
 	if host := c.Getenv("CONTAINER_HOST"); isRemote(host) {
-		all = append(all, Remote{"podman", redacted(host), "CONTAINER_HOST", "unset CONTAINER_HOST"})
+		all = append(all, Remote{Engine: "podman", Address: redacted(host), Origin: "CONTAINER_HOST", Undo: "unset CONTAINER_HOST"})
 	}
 	return func(f *Facts) { f.Engines.Remotes = all }, err
 }
@@ -166,7 +166,7 @@ func dockerRemote(getenv func(string) string) (*Remote, error) {
 	if name, _, _ := strings.Cut(origin, " "); strings.HasPrefix(name, "DOCKER_") {
 		undo = "unset " + name
 	}
-	return &Remote{"docker", redacted(address), origin, undo}, nil
+	return &Remote{Engine: "docker", Address: redacted(address), Origin: origin, Undo: undo}, nil
 }
 
 // isRemote reports whether an engine's address may be on another host.

@@ -113,7 +113,7 @@ func recordFacts(_ context.Context, c Config, _ *Facts) (func(*Facts), error) {
 	r := Record{Path: c.RecordPath}
 	text, err := c.Root.ReadFile(c.RecordPath)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist): // there is no record
 	case err != nil:
 		r.Present, r.Err = true, err.Error()
 	default:

@@ -223,7 +223,7 @@ func hookFiles(c Config) []HookFile {
 				continue // the engine itself reports a broken hook
 			}
 			if path.Base(file.Hook.Path) == "metax-hook" {
-				all = append(all, HookFile{p, file.Hook.Path, file.Stages, c.Trimmed || host.Exists(file.Hook.Path)})
+				all = append(all, HookFile{Path: p, Hook: file.Hook.Path, Stages: file.Stages, Runs: c.Trimmed || host.Exists(file.Hook.Path)})
 			}
 		}
 	}

@@ -97,6 +97,6 @@ func (f *Facts) systemdCgroups() bool {
 		return true
 	}
 	// Podman and CRI-O use systemd by default where it runs.
-	others := f.Engines.Podman.There() && f.Engines.Podman.Systemd != engine.Off || f.Engines.CRIO.There() && f.Engines.CRIO.Systemd != engine.Off
+	others := (f.Engines.Podman.There() && f.Engines.Podman.Systemd != engine.Off) || (f.Engines.CRIO.There() && f.Engines.CRIO.Systemd != engine.Off)
 	return f.Kernel.Systemd && others
 }

@@ -55,7 +55,7 @@ func (f *Facts) ways(e Engine) []string {
 	if e.hasCDI() && !disabled {
 		ways = append(ways, "cdi")
 	}
-	if e.Name == "docker" && e.Version.AtLeast(19, 3) || e.Name == "podman" && e.Version.AtLeast(3, 0) {
+	if (e.Name == "docker" && e.Version.AtLeast(19, 3)) || (e.Name == "podman" && e.Version.AtLeast(3, 0)) {
 		ways = append(ways, "flags")
 	}
 	registered := func(name string) bool {
@@ -64,7 +64,7 @@ func (f *Facts) ways(e Engine) []string {
 	if slices.ContainsFunc(sorted(e.Runtimes), registered) {
 		ways = append(ways, "shim")
 	}
-	if e.Name == "podman" && f.hasHook("precreate") || (e.Name == "podman" || e.Name == "crio") && f.prestartWorks() && f.hasHook("prestart") {
+	if (e.Name == "podman" && f.hasHook("precreate")) || ((e.Name == "podman" || e.Name == "crio") && f.prestartWorks() && f.hasHook("prestart")) {
 		ways = append(ways, "hook")
 	}
 	return ways
@@ -75,9 +75,9 @@ func (e Engine) hasCDI() bool {
 	v := e.Version
 	switch e.Name {
 	case "docker":
-		return v.AtLeast(28, 2) && e.CDI != engine.Off || v.AtLeast(25, 0) && e.CDI == engine.On
+		return (v.AtLeast(28, 2) && e.CDI != engine.Off) || (v.AtLeast(25, 0) && e.CDI == engine.On)
 	case "containerd":
-		return v.AtLeast(2, 0) && e.CDI != engine.Off || v.AtLeast(1, 7) && e.CDI == engine.On
+		return (v.AtLeast(2, 0) && e.CDI != engine.Off) || (v.AtLeast(1, 7) && e.CDI == engine.On)
 	case "podman":
 		return v.AtLeast(4, 0)
 	}

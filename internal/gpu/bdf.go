@@ -47,7 +47,7 @@ func ParseBDF(s string) (BDF, error) {
 	if part[2] > 0x1f || part[3] > 7 {
 		return bad()
 	}
-	return BDF{uint32(part[0]), uint8(part[1]), uint8(part[2]), uint8(part[3])}, nil
+	return BDF{Domain: uint32(part[0]), Bus: uint8(part[1]), Device: uint8(part[2]), Function: uint8(part[3])}, nil
 }
 
 // String formats the address as sysfs does, in lower case.

@@ -12,7 +12,7 @@ import (
 func Groups(nodes []string, owner map[string]uint32) (gids []uint32, nodeGIDs map[string]uint32) {
 	gids = slices.Sorted(maps.Values(owner))
 	gids = slices.Compact(gids)
-	if len(gids) == 0 || len(gids) == 1 && len(owner) == len(nodes) {
+	if len(gids) == 0 || (len(gids) == 1 && len(owner) == len(nodes)) {
 		return gids, nil
 	}
 	return gids, owner

@@ -165,7 +165,7 @@ func (r *Reading) Check() {
 	slices.SortFunc(r.Ports, func(a, b Port) int { return a.Number - b.Number })
 	slices.SortFunc(r.Slices, func(a, b SliceReading) int { return a.Index - b.Index })
 	r.Counters = slices.DeleteFunc(slices.Clone(from.Counters), func(c Counter) bool {
-		return !isWord(c.Kind) || c.Type != "" && !isWord(c.Type) || !isWord(c.Name) || !Measure(c.Kind).isPossible(c.Value)
+		return !isWord(c.Kind) || (c.Type != "" && !isWord(c.Type)) || !isWord(c.Name) || !Measure(c.Kind).isPossible(c.Value)
 	})
 	slices.SortStableFunc(r.Counters, Counter.compare)
 	r.Counters = slices.CompactFunc(r.Counters, func(a, b Counter) bool { return a.compare(b) == 0 })

@@ -53,3 +53,18 @@ func TestCheck(t *testing.T) {
 		t.Errorf("%d counters", len(r.Counters))
 	}
 }
+
+// TestPortOf: ports and slices have the numbers that a GPU can have, and are added once.
+func TestPortOf(t *testing.T) {
+	var r gpu.Reading
+	for number, want := range map[int]bool{0: false, 1: true, gpu.MaxPorts: true, gpu.MaxPorts + 1: false} {
+		if p := r.PortOf(number); (p != nil) != want || (p != nil && (p.Number != number || r.PortOf(number) != p)) {
+			t.Errorf("port %d: %+v", number, p)
+		}
+	}
+	for index, want := range map[int]bool{-1: false, 0: true, gpu.MaxSlices - 1: true, gpu.MaxSlices: false} {
+		if s := r.SliceOf(index); (s != nil) != want || (s != nil && (s.Index != index || r.SliceOf(index) != s)) {
+			t.Errorf("slice %d: %+v", index, s)
+		}
+	}
+}

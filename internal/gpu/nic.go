@@ -47,7 +47,7 @@ func (n *NIC) UnmarshalJSON(data []byte) error {
 // ValidNICName reports whether s has the form of the names of network devices that are
 // shown: up to 64 letters, digits, dots, dashes and underscores, with a letter first.
 func ValidNICName(s string) bool {
-	letter := func(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' }
+	letter := func(r rune) bool { return (r >= 'a' && r <= 'z') || (r >= 'A' && r <= 'Z') }
 	return s != "" && len(s) <= 64 && letter(rune(s[0])) && !strings.ContainsFunc(s, func(r rune) bool {
 		return !letter(r) && (r < '0' || r > '9') && r != '.' && r != '-' && r != '_'
 	})

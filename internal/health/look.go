@@ -99,7 +99,7 @@ func FromNode(n gpu.Node) Look {
 	for _, g := range n.GPUs {
 		r := Reading{GPU: GPU{Index: g.Index, UUID: g.UUID, BDF: g.BDF}}
 		switch {
-		case g.Healthy:
+		case g.Healthy: // no problem
 		case g.SetAside():
 			r.Problems = []Problem{SetAside}
 		case len(g.Nodes) == 0:

@@ -154,7 +154,8 @@ func (p pair) next(s State, rules Rules) Condition {
 			c.Health, c.Code, c.Reason, c.Words = Healthy, "", "", ""
 		}
 	default:
-		if c.good = 0; isNew || c.Health == Healthy && s.FailedLooks >= rules.Failed {
+		c.good = 0
+		if isNew || (c.Health == Healthy && s.FailedLooks >= rules.Failed) {
 			c.Health, c.Code, c.Reason, c.Words = Unknown, "", s.Failed, ""
 		}
 	}

@@ -60,7 +60,7 @@ func (b *bundle) injectedByHook() bool {
 func (b *bundle) unservedAnnotations() map[string]string {
 	kept := map[string]string{}
 	for key, value := range b.Annotations {
-		if key == usage.SlicesLabel || b.privileged() && strings.HasPrefix(key, request.CDIAnnotations) {
+		if key == usage.SlicesLabel || (b.privileged() && strings.HasPrefix(key, request.CDIAnnotations)) {
 			kept[key] = value
 		}
 	}

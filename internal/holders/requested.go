@@ -108,7 +108,7 @@ func (d Devices) bySliceName(name string) []gpu.BDF {
 	}
 	return d.bdfs(func(g gpu.GPU) bool {
 		return slices.ContainsFunc(g.Slices, func(s gpu.Slice) bool {
-			return name == s.UUID && name != "" || s.BDF != (gpu.BDF{}) && name == s.BDF.String()
+			return (name == s.UUID && name != "") || (s.BDF != (gpu.BDF{}) && name == s.BDF.String())
 		})
 	})
 }

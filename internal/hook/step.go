@@ -31,7 +31,7 @@ func Parse(args []string, known map[string][]string) (steps []Step, warnings []s
 		case isAction(word):
 			steps = append(steps, Step{Action: word, Options: map[string][]string{}})
 			step, skipping = &steps[len(steps)-1], false
-		case skipping:
+		case skipping: // an option of an unknown action
 		case !strings.HasPrefix(word, "--"):
 			if step != nil && word == "" {
 				return nil, nil, fmt.Errorf("parse arguments: empty word after %s", step.Action)

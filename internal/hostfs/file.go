@@ -39,7 +39,7 @@ func (r *Root) Protected(f File) bool {
 	if f.Mode.Perm()&0o022 != 0 {
 		return false
 	}
-	return IsRoot(f.UID) || !r.Real() && r.ownedBy(f.UID)
+	return IsRoot(f.UID) || (!r.Real() && r.ownedBy(f.UID))
 }
 
 func (r *Root) ownedBy(uid uint32) bool {

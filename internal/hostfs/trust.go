@@ -90,7 +90,8 @@ func Reach(path string) error {
 			return nil
 		}
 		writable := checkWritable(at, info)
-		if shared = writable != nil; info.Mode()&fs.ModeSticky == 0 {
+		shared = writable != nil
+		if info.Mode()&fs.ModeSticky == 0 {
 			return writable
 		}
 		return nil
@@ -176,7 +177,7 @@ func trustedOwner(uid uint32) bool { return int64(uid) == int64(os.Geteuid()) ||
 
 // IsRoot reports whether a file's owner is the host's root. In a user namespace without
 // the host's root, its files have the id of all unknown owners.
-func IsRoot(uid uint32) bool { return uid == 0 || userns.RunningInUserNS() && uid == overflowID() }
+func IsRoot(uid uint32) bool { return uid == 0 || (userns.RunningInUserNS() && uid == overflowID()) }
 
 // overflowID is the id that this user namespace shows for owners that it does not know.
 func overflowID() uint32 {

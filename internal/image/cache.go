@@ -126,7 +126,8 @@ func (c Cache) prune() error {
 		if err != nil || !info.Mode().IsRegular() {
 			continue // removed by another process, or not a cache file
 		}
-		switch name := e.Name(); {
+		name := e.Name()
+		switch {
 		case isKept(name):
 			files = append(files, kept{name, info.ModTime()})
 		case isLeftover(name) && time.Since(info.ModTime()) > time.Hour:

@@ -222,7 +222,7 @@ func (i *inspection) statedVersions() []statedVersion {
 	var all []statedVersion
 	add := func(from, version string) {
 		switch {
-		case version == "":
+		case version == "": // not stated
 		case compat.IsWord(version):
 			all = append(all, statedVersion{from, version})
 		default:

@@ -87,8 +87,9 @@ func inspect(ctx context.Context, source Source, c Config, labelNames []string) 
 		return Facts{}, fmt.Errorf("open image %q: %w", c.ID, err)
 	}
 	defer func() {
-		switch e := files.Close(); {
-		case e == nil:
+		e := files.Close()
+		switch {
+		case e == nil: // closed
 		case err != nil || errors.Is(e, ErrVanished):
 			facts, err = Facts{}, errors.Join(err, fmt.Errorf("close image %q: %w", c.ID, e))
 		default:

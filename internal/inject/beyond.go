@@ -50,7 +50,7 @@ func Beyond(flags dockerargs.Flags, node gpu.Node, given []gpu.GPU, root string,
 			which = fmt.Sprintf("all %d GPUs of the host, not only what was chosen", len(node.GPUs))
 		}
 		switch {
-		case len(more) == 0:
+		case len(more) == 0: // nothing beyond the choice
 		case opens:
 			return fmt.Sprintf("with --%s %s the container can open %s", f.Name, f.Value, which)
 		case shown == "":
@@ -75,7 +75,7 @@ func below(source, root string) func(gpu.GPU) bool {
 // read or write a node of a GPU, which it can make itself.
 func ruled(rule string) func(gpu.GPU) bool {
 	words := strings.Fields(rule)
-	if len(words) != 3 || words[0] != "a" && words[0] != "c" || !strings.ContainsAny(words[2], "rw") {
+	if len(words) != 3 || (words[0] != "a" && words[0] != "c") || !strings.ContainsAny(words[2], "rw") {
 		return func(gpu.GPU) bool { return false }
 	}
 	major, minor, _ := strings.Cut(words[1], ":")

@@ -140,7 +140,7 @@ func (s setup) isUsual(socket string) bool {
 		return false
 	}
 	config, err := host.ReadFile(s.config)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) || bytes.Contains(config, []byte("cdi")) {
+	if (err != nil && !errors.Is(err, fs.ErrNotExist)) || bytes.Contains(config, []byte("cdi")) {
 		return false
 	}
 	pid, err := host.ReadFile(s.pidFile)

@@ -82,7 +82,7 @@ func (e environ) with(name string, dirs []string, before bool) string {
 	}
 	list := dirs
 	switch {
-	case have == "":
+	case have == "": // only ours
 	case before:
 		list = append(dirs[:len(dirs):len(dirs)], have)
 	default:

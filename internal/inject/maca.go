@@ -66,7 +66,8 @@ func (d *macaDecision) warn(format string, a ...any) {
 }
 
 func (d *macaDecision) edits() (none edits.Edits, err error) {
-	switch o := d.Command.Options.MACA; {
+	o := d.Command.Options.MACA
+	switch {
 	case o.Given:
 		return d.requested()
 	case d.Default && !o.Off:

@@ -147,7 +147,8 @@ func (d Daemon) Compare(e edits.Edits) error {
 		named = append(named, cmp.Or(node.HostPath, node.Path))
 	}
 	for _, device := range e.Devices {
-		if wanted = append(wanted, device.HostPath); !slices.Contains(named, device.HostPath) {
+		wanted = append(wanted, device.HostPath)
+		if !slices.Contains(named, device.HostPath) {
 			return &OutdatedError{"it lacks " + device.HostPath}
 		}
 	}

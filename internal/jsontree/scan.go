@@ -11,7 +11,8 @@ import (
 func (p *parser) skipString() (plain, ok bool) {
 	plain = true
 	for at := p.at + 1; at < len(p.text); at++ {
-		switch c := p.text[at]; {
+		c := p.text[at]
+		switch {
 		case c == '"':
 			p.at = at + 1
 			return plain, true

@@ -35,7 +35,7 @@ func (k *Keeper) Await(ctx context.Context, c Claim) (Report, error) {
 		case waited >= c.Wait:
 			return report, &WaitError{c.Wait, err}
 		}
-		c.Waiting(Progress{err, before, waited, report.Holders})
+		c.Waiting(Progress{Err: err, Before: before, Waited: waited, Holders: report.Holders})
 		if err := sleep(ctx, min(pause(waited), c.Wait-waited)); err != nil {
 			return report, err
 		}

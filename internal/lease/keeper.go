@@ -109,7 +109,7 @@ func (k *Keeper) Settle(ctx context.Context) (Report, error) {
 // settle is Settle, with what was observed.
 func (k *Keeper) settle(ctx context.Context) (Report, *observed, error) {
 	report, r, err := k.look(ctx)
-	if err != nil || r.before.New || len(report.Closed) == 0 && !report.State.foundDead(r.before) {
+	if err != nil || r.before.New || (len(report.Closed) == 0 && !report.State.foundDead(r.before)) {
 		return report, r, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, settleTimeout)

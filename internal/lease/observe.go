@@ -75,13 +75,13 @@ func (r *observed) liveness(c usage.Client) usage.Liveness { return r.lives[c] }
 func (r *observed) containerGone(l usage.Lease) (absent, over bool) {
 	asked := 0
 	for _, look := range r.looks {
-		if look.Engine == usage.Processes || l.Engine == "" && look.Engine == usage.Kubernetes || l.Engine != "" && (look.Engine != l.Engine || look.Endpoint != l.Endpoint) {
+		if look.Engine == usage.Processes || (l.Engine == "" && look.Engine == usage.Kubernetes) || (l.Engine != "" && (look.Engine != l.Engine || look.Endpoint != l.Endpoint)) {
 			continue
 		}
 		asked++
 		over = over || slices.Contains(look.Over, l.ID)
 		// Containers may run without their daemon.
-		if look.mayHide() || l.Engine != "" && look.Err != nil {
+		if look.mayHide() || (l.Engine != "" && look.Err != nil) {
 			return false, over
 		}
 	}
@@ -91,9 +91,9 @@ func (r *observed) containerGone(l usage.Lease) (absent, over bool) {
 // seesUnstarted reports whether the looks show containers like that of an Unstarted lease: those
 // of Podman's other users they do not.
 func (r *observed) seesUnstarted(l usage.Lease) bool {
-	return l.Engine != "podman" || l.User != nil && slices.ContainsFunc(r.looks, func(look Look) bool {
+	return l.Engine != "podman" || (l.User != nil && slices.ContainsFunc(r.looks, func(look Look) bool {
 		return look.Engine == "podman" && slices.Contains(look.Users, l.User.UID)
-	})
+	}))
 }
 
 // silent reports whether the engine may answer later: not one that this user may not ask.
@@ -128,7 +128,8 @@ func (r *observed) containers() map[string]seenContainer {
 			if old, ok := all[key]; ok {
 				gpus, parts := usage.Sorted(slices.Concat(c.GPUs, old.GPUs)), slices.Concat(c.Slices, old.Slices)
 				slices.Sort(parts)
-				if parts = slices.Compact(parts); old.Engine == "docker" {
+				parts = slices.Compact(parts)
+				if old.Engine == "docker" {
 					old.GPUs, old.Slices = gpus, parts
 					all[key] = old
 					continue

@@ -68,7 +68,7 @@ func (s *State) SetPods(uses []PodUse, plugin usage.Client, uptime time.Duration
 	for _, u := range uses {
 		id := usage.PodLeaseID(s.Boot, u.Devices)
 		known[id] = true
-		if old := s.Lease(id); old == nil || uptime-old.Renewed >= renewEvery || u.Container != "" && old.Container != u.Container {
+		if old := s.Lease(id); old == nil || uptime-old.Renewed >= renewEvery || (u.Container != "" && old.Container != u.Container) {
 			s.putPod(u, plugin, uptime, now)
 		}
 	}

@@ -39,7 +39,7 @@ func (s *State) processesNow(r *observed) []usage.Process {
 // reads reports whether the look read all files of a process on record. Even a complete
 // look from another pid namespace does not reach it.
 func (l *Look) reads(c usage.Client, life usage.Liveness) bool {
-	return slices.Contains(l.Read, c) || l.complete() && (life != usage.Unseen || c.PIDNamespace == 0)
+	return slices.Contains(l.Read, c) || (l.complete() && (life != usage.Unseen || c.PIDNamespace == 0))
 }
 
 // reconcileProcesses records the processes that have GPUs open, and for which GPUs a

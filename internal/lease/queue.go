@@ -17,7 +17,7 @@ const lookEvery = 100 * time.Millisecond
 // waited long enough, and bounds how long the others may wait.
 func (s *State) reconcileQueue(r *observed) {
 	s.Queue = slices.DeleteFunc(s.Queue, func(t Ticket) bool {
-		return r.lives[t.Client] == usage.Ended || t.Until != 0 && t.Until < r.uptime
+		return r.lives[t.Client] == usage.Ended || (t.Until != 0 && t.Until < r.uptime)
 	})
 	if r.waitMax == 0 {
 		return
@@ -94,7 +94,7 @@ func (k *Keeper) waitTurn(ctx context.Context, c Claim, b *obstacle, waited time
 		if err := sleep(ctx, d); err != nil {
 			return err
 		}
-		if before == 0 || most > 0 && k.Uptime()-begin >= most {
+		if before == 0 || (most > 0 && k.Uptime()-begin >= most) {
 			return nil
 		}
 		s, err := k.Store.Read()
@@ -113,7 +113,7 @@ func (k *Keeper) waitTurn(ctx context.Context, c Claim, b *obstacle, waited time
 			return nil
 		}
 		if before != left && c.Waiting != nil {
-			c.Waiting(Progress{&QueueError{Waiting: before}, before, waited + k.Uptime() - begin, b.holders})
+			c.Waiting(Progress{Err: &QueueError{Waiting: before}, Before: before, Waited: waited + k.Uptime() - begin, Holders: b.holders})
 		}
 	}
 }

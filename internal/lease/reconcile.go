@@ -117,7 +117,7 @@ func (r *observed) next(l usage.Lease, all map[string]seenContainer) (next *usag
 				l.Engine, l.Endpoint = c.Engine, c.endpoint
 			}
 			return &l, ""
-		case l.Verb == usage.VerbStart && (r.lives[l.Client] != usage.Ended || !l.Bound && c.Started == l.Started):
+		case l.Verb == usage.VerbStart && (r.lives[l.Client] != usage.Ended || (!l.Bound && c.Started == l.Started)):
 			// The exit seen may be that of an earlier start; this client's start is still to come.
 			return r.nextPending(l)
 		}
@@ -176,7 +176,7 @@ func containerOf(l usage.Lease, all map[string]seenContainer) (seenContainer, bo
 			found = append(found, c)
 		case l.Verb == usage.VerbStart && l.Container != "" && !l.Bound:
 			// A container with this label but another ID has forged or copied it; ignore it.
-		case l.Container != "" && !c.Holds() || !mayBeOf(l, c):
+		case (l.Container != "" && !c.Holds()) || !mayBeOf(l, c): // not its container
 		case c.Lease == l.ID && (c.Privileged || usage.Overlap(c.GPUs, l.GPUs)):
 			found = append(found, c)
 		}
@@ -199,8 +199,8 @@ func containerOf(l usage.Lease, all map[string]seenContainer) (seenContainer, bo
 // mayBeOf reports whether the lease can be that of a container of this engine; docker's
 // containers are also in containerd.
 func mayBeOf(l usage.Lease, c seenContainer) bool {
-	return l.Engine == "" || c.Engine == l.Engine && c.endpoint == l.Endpoint ||
-		l.Engine == "docker" && c.Engine == "containerd" && c.Namespace == "moby"
+	return l.Engine == "" || (c.Engine == l.Engine && c.endpoint == l.Endpoint) ||
+		(l.Engine == "docker" && c.Engine == "containerd" && c.Namespace == "moby")
 }
 
 // rebuild makes leases without the state, from the command lines of clients that have no
@@ -246,7 +246,7 @@ func (s *State) remember(r *observed, all map[string]seenContainer) {
 		if old, ok := seen[key]; ok && old.Engine != c.Engine {
 			continue // the engine that knows more of it does not answer now
 		}
-		seen[key] = Known{c.Facts, c.Engine, c.endpoint, len(c.GPUs) > 0 && c.Holds() && !s.late(c.Container)}
+		seen[key] = Known{Facts: c.Facts, Engine: c.Engine, Endpoint: c.endpoint, Held: len(c.GPUs) > 0 && c.Holds() && !s.late(c.Container)}
 	}
 	s.Seen = seen
 	if len(seen) == 0 {

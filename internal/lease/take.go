@@ -95,7 +95,7 @@ func (k *Keeper) Take(ctx context.Context, c Claim) (Taken, error) {
 		case waited >= c.Wait:
 			return taken, errors.Join(&WaitError{c.Wait, busy.err}, k.giveUpPlace(ctx, c))
 		case c.Waiting != nil:
-			c.Waiting(Progress{busy.err, busy.before, waited, busy.holders})
+			c.Waiting(Progress{Err: busy.err, Before: busy.before, Waited: waited, Holders: busy.holders})
 		}
 		if err := k.waitTurn(ctx, c, busy, waited); err != nil {
 			return taken, errors.Join(err, k.giveUpPlace(context.WithoutCancel(ctx), c))
@@ -132,13 +132,15 @@ func (k *Keeper) attempt(ctx context.Context, c Claim) (taken Taken, b *obstacle
 			return l.Gone != 0 && (len(c.GPUs) == 0 || usage.Overlap(l.GPUs, c.GPUs))
 		})
 		owns := c.ownsAll(holders)
-		switch i := slices.IndexFunc(r.looks, c.lacksAnswer); {
+		i := slices.IndexFunc(r.looks, c.lacksAnswer)
+		switch {
 		case owns:
 			reserved, before = nil, 0
 		case len(c.Own) > 0 && i >= 0:
 			return &unansweredError{r.looks[i]} // it may hide that they have their GPUs
 		}
-		if holders = slices.DeleteFunc(holders, c.isOwn); !owns {
+		holders = slices.DeleteFunc(holders, c.isOwn)
+		if !owns {
 			holders = append(holders, s.unseenHolder(r.hidden(), slices.Concat(c.GPUs, c.Named), r.pidNamespace())...)
 		}
 		var chosen [][]gpu.BDF
@@ -155,7 +157,7 @@ func (k *Keeper) attempt(ctx context.Context, c Claim) (taken Taken, b *obstacle
 				taken.Leases = append(taken.Leases, s.grant(l, c, i))
 			}
 		case errors.Is(refused, ErrBusy):
-			b = &obstacle{refused, expiring && before == 0, before, holders}
+			b = &obstacle{err: refused, expiring: expiring && before == 0, before: before, holders: holders}
 			if c.Wait > 0 && s.ticketIndex(c.request()) < 0 {
 				s.enqueue(c, r)
 			}
@@ -180,7 +182,7 @@ func (k *Keeper) attempt(ctx context.Context, c Claim) (taken Taken, b *obstacle
 // which the claim is for; a claim without an engine needs all answers.
 func (c Claim) lacksAnswer(l Look) bool {
 	first := c.Leases[0]
-	return l.mayHide() && (first.Engine == "" || l.Engine == first.Engine && l.Endpoint == first.Endpoint)
+	return l.mayHide() && (first.Engine == "" || (l.Engine == first.Engine && l.Endpoint == first.Endpoint))
 }
 
 // request is the ID of the claim's ticket, empty for a claim that takes no lease.

@@ -41,7 +41,7 @@ var errUnsafe = errors.New("it is not a regular file, or it has a second name (a
 
 // Open returns the log that the settings request; nil if logging is off.
 func Open(c config.Log, p Program) *Log {
-	if c.Level.Text == "" || c.Level.Text == config.LogOff || c.File.Text == "" && p.Err == nil {
+	if c.Level.Text == "" || c.Level.Text == config.LogOff || (c.File.Text == "" && p.Err == nil) {
 		return nil
 	}
 	l, err := open(c, p)

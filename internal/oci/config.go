@@ -112,7 +112,7 @@ func (c *Config) Mounts() []Mount {
 	var all []Mount
 	for v := range c.at("mounts").Elements() {
 		all = append(all, Mount{
-			v.At("destination").Text(), v.At("type").Text(), v.At("source").Text(), stringsOf(v.At("options")),
+			Destination: v.At("destination").Text(), Type: v.At("type").Text(), Source: v.At("source").Text(), Options: stringsOf(v.At("options")),
 		})
 	}
 	return all

@@ -80,7 +80,7 @@ var (
 // check compares a value with its shape; path is its name in messages.
 func (s *shape) check(path string, v jsontree.Value) error {
 	kind := v.Kind()
-	if s.kind == jsontree.Absent || kind == jsontree.Null && path != "" {
+	if s.kind == jsontree.Absent || (kind == jsontree.Null && path != "") {
 		return nil
 	}
 	if kind != s.kind {
@@ -88,7 +88,7 @@ func (s *shape) check(path string, v jsontree.Value) error {
 	}
 	switch kind {
 	case jsontree.Number:
-		if n, ok := v.Int(); !ok || s.id && (n < 0 || n > math.MaxUint32) {
+		if n, ok := v.Int(); !ok || (s.id && (n < 0 || n > math.MaxUint32)) {
 			return fmt.Errorf("%s is %.40s, which is not a valid number here", pathLabel(path), v.Raw())
 		}
 	case jsontree.Array:

@@ -46,7 +46,8 @@ func summarize(node gpu.Node, holders []usage.Holder) Summary {
 	s := Summary{GPUs: len(node.GPUs)}
 	whole := node.Healthy()
 	for _, g := range node.GPUs {
-		switch held := usage.Held(holders, g.BDF); {
+		held := usage.Held(holders, g.BDF)
+		switch {
 		case held != nil:
 			s.InUse++
 		case slices.Contains(whole, g.Index):
@@ -135,7 +136,7 @@ func (d describer) holder(h usage.Holder, bdf gpu.BDF) Holder {
 		c := d.container(*h.Container)
 		out.Container = &c
 		// A privileged container has the GPUs of its lease, if it has one.
-		if slices.Contains(h.Container.GPUs, bdf) || h.Container.Privileged && len(out.Sources) > 0 {
+		if slices.Contains(h.Container.GPUs, bdf) || (h.Container.Privileged && len(out.Sources) > 0) {
 			out.Sources = append(out.Sources, usage.FromContainer)
 		}
 		if h.Lease == nil {

@@ -216,7 +216,7 @@ func (o Occupancy) Facts(key string) usage.Facts {
 func (o Occupancy) Answered(engine, endpoint string) error {
 	for _, s := range o.Sources {
 		switch {
-		case s.Engine != engine || s.Endpoint != endpoint:
+		case s.Engine != engine || s.Endpoint != endpoint: // another source
 		case s.Status == OK:
 			return nil
 		default:

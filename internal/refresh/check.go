@@ -150,7 +150,7 @@ func (c Comparison) listed(found *Checked) []specFile {
 		foreign := ""
 		for _, f := range listing.Files {
 			switch {
-			case f.Kind != kind:
+			case f.Kind != kind: // of another class
 			case f.IsForeign():
 				foreign = f.Path
 			default:

@@ -163,7 +163,7 @@ func (j Job) requested() (*specs.Spec, *gpu.Node, error) {
 	spec, err := j.Spec(j.Options)
 	var incomplete *cdi.IncompleteError
 	switch {
-	case j.All && errors.Is(err, cdi.ErrDivided):
+	case j.All && errors.Is(err, cdi.ErrDivided): // there is no spec to make
 	case errors.As(err, &incomplete):
 		return nil, nil, fmt.Errorf("%w; nothing was written; to write the spec without them: --force", err)
 	case errors.Is(err, cdi.ErrNoDevices):

@@ -139,7 +139,7 @@ func (s *settler) whenSettled(ctx context.Context, once func(still func() error)
 			return err
 		})
 		g, lookErr := s.look()
-		moved := errors.Is(err, errMoved) || lookErr == nil && g.fingerprint != at.fingerprint
+		moved := errors.Is(err, errMoved) || (lookErr == nil && g.fingerprint != at.fingerprint)
 		// A change after that starts another run.
 		if !moved || !s.now().Before(end) {
 			return err

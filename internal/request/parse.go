@@ -86,7 +86,7 @@ func (v value) fields(fields []string) (Request, error) {
 			switch {
 			case last == "device":
 				ids = append(ids, field)
-			case last == "capabilities" && isCapability(field):
+			case last == "capabilities" && isCapability(field): // what "gpu" says anyway
 			default:
 				bare = append(bare, field)
 			}
@@ -265,7 +265,7 @@ func expand(id string) (all []string) {
 // also valid in a serial number.
 func isID(s string) bool {
 	c := s[0] | 0x20
-	return (c >= '0' && c <= '9' || c >= 'a' && c <= 'z') && gpu.ValidSerial(s)
+	return ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z')) && gpu.ValidSerial(s)
 }
 
 // slicePrefix is the vendor's notation for a slice of a GPU.

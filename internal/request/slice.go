@@ -39,7 +39,7 @@ func findSlice(id string, gpus []gpu.GPU) (SliceRef, error) {
 	for i, g := range gpus {
 		for k, s := range g.Slices {
 			address := bdf == s.BDF && bdf != (gpu.BDF{})
-			if address || s.UUID != "" && strings.EqualFold(s.UUID, id) {
+			if address || (s.UUID != "" && strings.EqualFold(s.UUID, id)) {
 				found = append(found, SliceRef{i, k})
 			}
 			if name := s.Name(); name != "" {
@@ -63,7 +63,8 @@ func findSlice(id string, gpus []gpu.GPU) (SliceRef, error) {
 // sliceInventory lists the first slices by name, for a message.
 func sliceInventory(all []string) string {
 	const shown = 8
-	switch n := len(all); {
+	n := len(all)
+	switch {
 	case n == 0:
 		return "no slice (metax-ctk sgpu create makes one)"
 	case n > shown:

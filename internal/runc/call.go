@@ -43,7 +43,7 @@ func Scan(args []string) Call {
 	for unknown := false; c.Verb == ""; {
 		name, value, ok := s.next()
 		switch {
-		case !ok || name == "" && value == "":
+		case !ok || (name == "" && value == ""):
 			return c
 		case name == "":
 			if !unknown || s.ended || containsWord(knownVerbs, value) {
@@ -73,7 +73,8 @@ func Scan(args []string) Call {
 			c.Verb = ""
 			return c
 		case name == "bundle" || name == "b":
-			if c.Bundle = value; value == "" {
+			c.Bundle = value
+			if value == "" {
 				c.Bundle = "." // as runc and crun do
 			}
 		case name == "config" || name == "f":

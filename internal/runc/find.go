@@ -58,7 +58,8 @@ func (e *NotFoundError) Error() string {
 	if len(refused) > 0 {
 		text += "; refused: " + strings.Join(refused, ", ")
 	}
-	switch n := len(missing); {
+	n := len(missing)
+	switch {
 	case n > listed:
 		text += fmt.Sprintf("; %d paths do not exist (runtime.runtimes in the configuration names what to search)", n)
 	case n > 0:

@@ -33,7 +33,7 @@ func (s *scanner) next() (name, value string, ok bool) {
 	name, value, assigned := strings.Cut(long, "=")
 	// For runc's and runsc's parser one dash is the same as two; for getopt and clap
 	// one dash begins letters. Only a known name counts as a long flag.
-	if word[1] != '-' && (len(name) < 2 || !s.longValue(name) && !isPlainFlag(name)) {
+	if word[1] != '-' && (len(name) < 2 || (!s.longValue(name) && !isPlainFlag(name))) {
 		s.rest = word[1:]
 		return s.next()
 	}
@@ -54,7 +54,8 @@ func (s *scanner) nextLetter() (name, value string) {
 	name, s.rest = s.rest[:1], s.rest[1:]
 	s.known = containsWord(s.values, name) || containsWord(plainFlags, name)
 	if containsWord(s.values, name) {
-		if value = strings.TrimPrefix(s.rest, "="); s.rest == "" {
+		value = strings.TrimPrefix(s.rest, "=")
+		if s.rest == "" {
 			value = s.nextWord()
 		}
 		s.rest = ""

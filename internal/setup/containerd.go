@@ -227,7 +227,7 @@ func (h Host) verifyContainerd(ctx context.Context, e Engine, place containerd.P
 }
 
 func proveContainerdCDI(v engine.Version, cdi engine.Switch) Proof {
-	p := Proof{What: "CDI is on in the CRI", OK: cdi == engine.On || cdi == engine.Unset && v.AtLeast(2, 0)}
+	p := Proof{What: "CDI is on in the CRI", OK: cdi == engine.On || (cdi == engine.Unset && v.AtLeast(2, 0))}
 	if v.Before(1, 7) {
 		return Proof{What: p.What, Unknown: true, Detail: fmt.Sprintf("containerd %v has no CDI; pods get GPUs by the runtime", v)}
 	}

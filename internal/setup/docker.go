@@ -71,7 +71,7 @@ func dockerActivate(changes []backup.Change) string {
 	for _, c := range changes {
 		before, err := docker.Read(docker.Input{Text: c.Before})
 		after, bad := docker.Read(docker.Input{Text: c.After})
-		gone := before.Default != "" && after.Default == "" || len(before.Runtimes) > 0 && len(after.Runtimes) == 0
+		gone := (before.Default != "" && after.Default == "") || (len(before.Runtimes) > 0 && len(after.Runtimes) == 0)
 		if err != nil || bad != nil || gone || before.CDI != after.CDI || !slices.Equal(before.SpecDirs, after.SpecDirs) {
 			return "systemctl restart docker"
 		}

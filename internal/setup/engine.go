@@ -60,7 +60,7 @@ func (e Engine) OurRuntimes(s engine.Setup) []string {
 	}
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(state.Runtimes)) {
-		if path := state.Runtimes[name]; dropin.IsShim(path) || path != "" && path == s.Runtime {
+		if path := state.Runtimes[name]; dropin.IsShim(path) || (path != "" && path == s.Runtime) {
 			names = append(names, name)
 		}
 	}

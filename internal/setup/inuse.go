@@ -22,7 +22,7 @@ func (h Host) InUse(ctx context.Context, proc *procfs.Proc) ([]string, error) {
 		if err != nil || state.Default == "" {
 			continue
 		}
-		if path := state.Runtimes[state.Default]; dropin.IsShim(path) || path == "" && state.Default == DefaultName {
+		if path := state.Runtimes[state.Default]; dropin.IsShim(path) || (path == "" && state.Default == DefaultName) {
 			lines = append(lines, fmt.Sprintf("%s has %s as its default runtime, so none of its containers would start. To undo that: metax-ctk runtime configure --engine %[1]s --remove --restart", e.Name, state.Default))
 		}
 	}

@@ -170,7 +170,7 @@ func (m byTool) create(ctx context.Context, r mxsml.SliceRequest) (gpu.Slice, er
 	}
 	for _, s := range after {
 		if !slices.ContainsFunc(before, func(old gpu.Slice) bool { return old.Index == s.Index && old.UUID == s.UUID }) {
-			if s.ComputePercent > 0 && s.ComputePercent != r.Compute || s.MemoryMiB > 0 && s.MemoryMiB != r.MemoryMiB {
+			if (s.ComputePercent > 0 && s.ComputePercent != r.Compute) || (s.MemoryMiB > 0 && s.MemoryMiB != r.MemoryMiB) {
 				return gpu.Slice{}, fmt.Errorf("mx-smi made slice %d with %d %% and %d MiB, not %d %% and %d MiB", s.Index, s.ComputePercent, s.MemoryMiB, r.Compute, r.MemoryMiB)
 			}
 			s.ComputePercent, s.MemoryMiB = r.Compute, r.MemoryMiB

@@ -12,8 +12,8 @@ type kind struct{ model, driver, maca, vbios, sriov string }
 // That SR-IOV is forbidden is what the labels of another host with C550 say; of C500 it is
 // only known that the vendor's documents describe it.
 var (
-	c500 = kind{"MXC500", "3.4.4", "3.3.0.15", "1.30.0.0", gpu.SRIOVOff}
-	c550 = kind{"MXC550", "2.15.9", "2.32.0.6", "1.25.1.0", gpu.SRIOVForbidden}
+	c500 = kind{model: "MXC500", driver: "3.4.4", maca: "3.3.0.15", vbios: "1.30.0.0", sriov: gpu.SRIOVOff}
+	c550 = kind{model: "MXC550", driver: "2.15.9", maca: "2.32.0.6", vbios: "1.25.1.0", sriov: gpu.SRIOVForbidden}
 )
 
 // builtin returns the built-in nodes. Matrices, GPU addresses, NUMA nodes and versions

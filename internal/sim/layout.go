@@ -51,7 +51,7 @@ type layoutNode struct {
 // directory is that of /dev/mxcd, and so is the layout.
 func (h *host) drives(f function) bool {
 	s := h.node.Shared
-	if f.driver != module && f.driver != pfModule || s == nil {
+	if (f.driver != module && f.driver != pfModule) || s == nil {
 		return false
 	}
 	_, found := h.tree[mxcd+"/dev"]

@@ -69,7 +69,7 @@ func (h *host) addKernelModules(mode string) {
 	switch mode {
 	case gpu.DriverNative:
 		list += "updates/dkms/" + module + ".ko: kernel/drivers/gpu/drm/drm.ko\n"
-	case gpu.DriverCloud:
+	case gpu.DriverCloud: // no module of MetaX
 	default:
 		return
 	}

@@ -111,7 +111,7 @@ func extractAnswers(tree hosttree.Tree) ([]Answer, error) {
 			return bad(p, "not a file of an answer")
 		}
 		switch path.Base(p) {
-		case argvName, outName, failureName:
+		case argvName, outName, failureName: // the files of an answer
 		default:
 			return bad(p, "not a file of an answer")
 		}
@@ -143,7 +143,8 @@ func extractAnswers(tree hosttree.Tree) ([]Answer, error) {
 			if a.Exited = code != "-"; a.Exited {
 				a.Code, err = strconv.Atoi(code)
 			}
-			if a.Failure = why; err != nil || why == "" {
+			a.Failure = why
+			if err != nil || why == "" {
 				return bad(dir, "no exit code and reason")
 			}
 		}

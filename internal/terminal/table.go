@@ -15,7 +15,8 @@ func Table(rows [][]string) string {
 	for _, row := range rows {
 		cells := make([]string, len(row))
 		for i, cell := range row {
-			if cells[i] = Line(cell); cell == "" {
+			cells[i] = Line(cell)
+			if cell == "" {
 				cells[i] = "-"
 			}
 		}

@@ -36,8 +36,9 @@ func Message(s string) string {
 	var b strings.Builder
 	for line := range strings.FieldsFuncSeq(s, func(r rune) bool { return r == '\n' || r == '\r' }) {
 		line = strings.TrimSpace(Line(strings.ReplaceAll(line, "\t", " ")))
-		switch before := b.String(); {
-		case line == "" || before == "":
+		before := b.String()
+		switch {
+		case line == "" || before == "": // nothing to join
 		case strings.HasSuffix(before, ":"), strings.HasSuffix(before, ";"), strings.HasSuffix(before, ","):
 			b.WriteByte(' ')
 		default:

@@ -95,15 +95,17 @@ func (d *Document) inlineCut(i int, path []string) span {
 	e := d.entries[i]
 	var before, next *entry // the last entry before it that stays, and the next entry
 	for j := range d.entries {
-		switch other := &d.entries[j]; {
-		case other.kind != inline || other.block != e.block || j == i:
+		other := &d.entries[j]
+		switch {
+		case other.kind != inline || other.block != e.block || j == i: // not beside it
 		case j < i && !hasPrefix(other.path, path):
 			before = other
 		case j > i && next == nil:
 			next = other
 		}
 	}
-	switch holder := d.entries[e.block].value; {
+	holder := d.entries[e.block].value
+	switch {
 	case next != nil:
 		return span{e.key.start, next.key.start}
 	case before != nil:

@@ -17,7 +17,8 @@ const bareKeyCharacters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0
 func Key(path ...string) string {
 	parts := make([]string, len(path))
 	for i, key := range path {
-		if parts[i] = key; key == "" || strings.Trim(key, bareKeyCharacters) != "" {
+		parts[i] = key
+		if key == "" || strings.Trim(key, bareKeyCharacters) != "" {
 			parts[i] = quoteString(key)
 		}
 	}

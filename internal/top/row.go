@@ -26,7 +26,8 @@ func (g GPU) Row() []string {
 		row[3] = withUnit(r.MemoryUsedMiB, "") + "/" + withUnit(r.MemoryTotalMiB, " MiB")
 	}
 	row[4] = withUnit(r.TemperatureC, "C")
-	if row[5] = withUnit(r.PowerW, " W"); r.PowerW != nil && r.PowerLimitW != nil {
+	row[5] = withUnit(r.PowerW, " W")
+	if r.PowerW != nil && r.PowerLimitW != nil {
 		row[5] = fmt.Sprintf("%d/%d W", *r.PowerW, *r.PowerLimitW)
 	}
 	row[6] = withUnit(r.LinksUp, "")

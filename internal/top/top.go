@@ -70,7 +70,8 @@ type attempt struct {
 // WithReadings returns the state after an attempt to read the GPUs, which ended now. After
 // a failure the last readings stay.
 func (s State) WithReadings(readings []gpu.Reading, source string, err error, now time.Time) State {
-	if s.read.err = err; err == nil {
+	s.read.err = err
+	if err == nil {
 		s.readings, s.read.name, s.read.at = readings, source, now
 	}
 	return s
@@ -78,7 +79,8 @@ func (s State) WithReadings(readings []gpu.Reading, source string, err error, no
 
 // WithUsers returns the state after an attempt to find out who uses the GPUs.
 func (s State) WithUsers(report lease.Report, err error, now time.Time) State {
-	if s.users.err = err; err == nil {
+	s.users.err = err
+	if err == nil {
 		s.report, s.users.at = report, now
 	}
 	return s

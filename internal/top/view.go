@@ -202,7 +202,8 @@ func (m Model) style(t Top, i, j int, gpus []GPU) Style {
 	case j != utilColumn || gpus[i-1].Reading == nil || gpus[i-1].Reading.UtilizationPercent == nil:
 		return Plain
 	}
-	switch percent := *gpus[i-1].Reading.UtilizationPercent; {
+	percent := *gpus[i-1].Reading.UtilizationPercent
+	switch {
 	case percent >= 80:
 		return High
 	case percent >= 30:

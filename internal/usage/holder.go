@@ -100,7 +100,7 @@ func (h Holder) String() string {
 // of a container that got one without metax-docker, it is not known which slice it has.
 func HeldSlice(holders []Holder, of gpu.BDF, name string) *Holder {
 	for _, h := range holders {
-		if h.Lease != nil && holdsSlice(h.Lease.Slices, h.Lease.GPUs, of, name) || h.Container != nil && holdsSlice(h.Container.Slices, h.Container.GPUs, of, name) {
+		if (h.Lease != nil && holdsSlice(h.Lease.Slices, h.Lease.GPUs, of, name)) || (h.Container != nil && holdsSlice(h.Container.Slices, h.Container.GPUs, of, name)) {
 			return &h
 		}
 	}
@@ -113,7 +113,7 @@ func HeldSlice(holders []Holder, of gpu.BDF, name string) *Holder {
 func holdsSlice(names []string, gpus []gpu.BDF, of gpu.BDF, name string) bool {
 	isFormer := func(name string) bool { return strings.HasPrefix(name, "SGPU-") }
 	return slices.Contains(names, name) ||
-		strings.HasPrefix(name, "GPU-") && slices.ContainsFunc(names, isFormer) && (len(gpus) == 0 || slices.Contains(gpus, of))
+		(strings.HasPrefix(name, "GPU-") && slices.ContainsFunc(names, isFormer) && (len(gpus) == 0 || slices.Contains(gpus, of)))
 }
 
 // Held returns the holders of the GPU, nil if there are none: leases first, then

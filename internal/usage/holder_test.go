@@ -55,3 +55,25 @@ func TestUnseenHolder(t *testing.T) {
 		t.Errorf("%s, %s, %v", h.State(), h, h.Sources())
 	}
 }
+
+// TestState: one word for each state of a holder.
+func TestState(t *testing.T) {
+	running, exited := &Container{State: Running}, &Container{State: Exited}
+	for want, h := range map[string]Holder{
+		"unseen":   {Unseen: true, Container: running},
+		"unknown":  {Stale: true, Container: running},
+		"running":  {Container: running, Lease: &Lease{Gone: 1}},
+		"expiring": {Container: exited, Lease: &Lease{Gone: 1, Bound: true}},
+		"pending":  {Lease: &Lease{}},
+		"open":     {Processes: []Process{{}}},
+	} {
+		if got := h.State(); got != want {
+			t.Errorf("%+v is %q, want %q", h, got, want)
+		}
+	}
+	for name, h := range map[string]Holder{"bound": {Lease: &Lease{Bound: true}}, "hidden": {Lease: &Lease{}, Hidden: true}} {
+		if got := h.State(); got != "unknown" {
+			t.Errorf("%s: %q, want unknown", name, got)
+		}
+	}
+}

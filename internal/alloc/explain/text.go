@@ -87,7 +87,7 @@ func (e *Explanation) sentence() string {
 // inferior reports whether the runner-up is better by itself.
 func (e *Explanation) inferior() bool {
 	by := e.DecidedBy.Compare(e.Chosen, *e.RunnerUp)
-	return by < 0 || e.DecidedBy == key.ByOrder && slices.Compare(e.Chosen.GPUs, e.RunnerUp.GPUs) > 0
+	return by < 0 || (e.DecidedBy == key.ByOrder && slices.Compare(e.Chosen.GPUs, e.RunnerUp.GPUs) > 0)
 }
 
 // reason is the second half of the sentence: why a is better than b.

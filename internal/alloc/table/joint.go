@@ -68,7 +68,7 @@ func (j *jointSearch) bestFrom(i int, left set) jointValue {
 		for k, more := range j.bestFrom(i+1, left&^s) {
 			v[k] += more
 		}
-		if by := slices.Compare(v[:], best.value[:]); best.take == 0 || by > 0 || by == 0 && s.before(best.take) {
+		if by := slices.Compare(v[:], best.value[:]); best.take == 0 || by > 0 || (by == 0 && s.before(best.take)) {
 			best = jointBest{v, s}
 		}
 	}

@@ -73,7 +73,7 @@ func (c *comparison) visit(g, more int, s set) {
 // consider takes s if it is better than the best so far. It computes components only up
 // to the one that decides.
 func (c *comparison) consider(s set) {
-	if s == 0 || c.scoped && !c.within(c.scope, s) {
+	if s == 0 || (c.scoped && !c.within(c.scope, s)) {
 		return
 	}
 	rest := c.free &^ s

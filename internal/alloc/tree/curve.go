@@ -201,8 +201,9 @@ func (c *curve) compare(e int, other *curve, of int, first int64) int {
 
 // pick calls visit with each GPU of an entry's set; at are the free GPUs of the shape.
 func (c *curve) pick(e int, at []int32, visit func(gpu int32)) {
-	switch s := c.chosen(e); {
-	case s == 0:
+	s := c.chosen(e)
+	switch {
+	case s == 0: // no GPU of this part
 	case c.l == nil:
 		visit(at[0])
 	default:

@@ -96,8 +96,9 @@ func (g *merger) join(i, a, q, dst int, with interval, carry int64) {
 	best, left, right := g.words[0][e:][:len(words)], g.left[e:][:len(words)], g.right[e:][:len(words)]
 	single := len(g.words) == 1 && g.interleaver == nil && g.rows&(g.rows-1) == 0
 	for k, w := range words {
-		switch w += first; {
-		case w < best[k], w < leastSet:
+		w += first
+		switch {
+		case w < best[k], w < leastSet: // no better
 		case w > best[k], !single && g.worse(left[k], right[k], int32(i), int32(j+k)):
 			best[k], left[k], right[k] = w, int32(i), int32(j+k)
 		}

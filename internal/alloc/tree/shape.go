@@ -133,7 +133,7 @@ func (m *memory) part(v *view, x *vertex) part {
 	}
 	p = part{shape: m.shape(key)}
 	switch {
-	case !v.mtf || !x.cluster:
+	case !v.mtf || !x.cluster: // only MTF counts blocks
 	case x.buddy && p.free == int(x.size):
 		p.pool = poolWhole
 	default:
@@ -178,7 +178,7 @@ func (m *memory) shape(key shapeKey) *shape {
 	l, r := key.left, key.right
 	s := &shape{shapeKey: key, free: l.free + r.free, lo: l.lo + r.lo}
 	switch {
-	case l.lo > l.hi || r.lo > r.hi || !key.across && l.lo > 0 && r.lo > 0:
+	case l.lo > l.hi || r.lo > r.hi || (!key.across && l.lo > 0 && r.lo > 0):
 		s.lo, s.hi = 1, 0
 	case key.across:
 		s.hi = l.hi + r.hi

@@ -77,7 +77,7 @@ func (t *Solver) best(q key.Question) (best key.Solution, ok bool) {
 	}
 	fewest := -1 // jobs, of MTF
 	switch q.Policy.Objective() {
-	case key.ObjectiveSpread, key.ObjectiveBinpack:
+	case key.ObjectiveSpread, key.ObjectiveBinpack: // they do not count jobs
 	case key.ObjectiveMTF:
 		if best, ok = t.bestMeeting(q, lowest); !ok {
 			return best, false

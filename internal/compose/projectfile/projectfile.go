@@ -49,7 +49,8 @@ func projectsOf(node string, getenv func(string) string) (string, error) {
 		return "", err
 	}
 	var dir string
-	switch runtime := getenv("XDG_RUNTIME_DIR"); {
+	runtime := getenv("XDG_RUNTIME_DIR")
+	switch {
 	case os.Getuid() == 0 || !root.Real():
 		if dir, err = root.Place(projectsDir); err != nil {
 			return "", err

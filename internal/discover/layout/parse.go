@@ -94,7 +94,7 @@ type row struct {
 // weaker returns the row that counts of two for the same pair. One that is not understood says
 // nothing.
 func weaker(a, b row) row {
-	if !a.known || b.known && b.kind < a.kind {
+	if !a.known || (b.known && b.kind < a.kind) {
 		return b
 	}
 	return a
@@ -106,7 +106,7 @@ func parseLink(text string) (to int, link row, ok bool) {
 	value := map[string]uint64{}
 	for line := range strings.Lines(text) {
 		fields := strings.Fields(line)
-		if len(fields) < 2 || fields[0] != "type" && fields[0] != "to" {
+		if len(fields) < 2 || (fields[0] != "type" && fields[0] != "to") {
 			continue
 		}
 		n, err := strconv.ParseUint(fields[1], 10, 64)

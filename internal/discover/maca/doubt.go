@@ -25,10 +25,11 @@ var usrLocalDirs = []string{"bin", "etc", "games", "include", "lib", "lib32", "l
 // be mounted in a container under its own path; empty if it may be. Programs in
 // containers load the libraries in it, so only root may be able to change them.
 func doubtAbout(host *hostfs.Root, known, dir string) string {
-	switch words := strings.Split(strings.TrimPrefix(dir, "/"), "/"); {
+	words := strings.Split(strings.TrimPrefix(dir, "/"), "/")
+	switch {
 	case dir == "/" || slices.Contains(sharedDirs, dir):
 		return dir + " holds more than MXMACA"
-	case words[0] == "usr" && len(words) > 2 && words[1] == "local" && !slices.Contains(usrLocalDirs, words[2]):
+	case words[0] == "usr" && len(words) > 2 && words[1] == "local" && !slices.Contains(usrLocalDirs, words[2]): // a place of its own below /usr/local
 	case slices.Contains(containerDirs, words[0]):
 		return fmt.Sprintf("%s is in /%[2]s, and a container has its own /%[2]s", dir, words[0])
 	}

@@ -93,7 +93,7 @@ func List(host *hostfs.Root, env string) Listing {
 		candidates = candidates[:maxNames]
 	}
 	switch {
-	case env == "" || slices.Contains(candidates, env):
+	case env == "" || slices.Contains(candidates, env): // nothing to add
 	case !path.IsAbs(env) || path.Clean(env) != env || len(env) > 1024:
 		l.warn(`MACA_PATH is ignored: %.80q is not a clean absolute path (no ".", "..", "//" or "/" at the end)`, env)
 	default:

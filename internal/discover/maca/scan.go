@@ -144,7 +144,7 @@ func (s *scan) dropForeign() {
 		}
 	}
 	for k, n := range count {
-		if best := count[s.kind]; n > best || n == best && k.Machine < s.kind.Machine {
+		if best := count[s.kind]; n > best || (n == best && k.Machine < s.kind.Machine) {
 			s.kind = k
 		}
 	}

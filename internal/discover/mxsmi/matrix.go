@@ -213,17 +213,17 @@ func (b *builder) warnUnknownWords() {
 // Affinity". It returns the NUMA node.
 func (b *builder) affinity(row device, cells []string) (int, error) {
 	if len(cells) > 0 {
-		if _, link := topology.ParseKind(cells[0]); link && cells[0] != topology.Unknown.String() || cells[0] == selfCell {
+		if _, link := topology.ParseKind(cells[0]); (link && cells[0] != topology.Unknown.String()) || cells[0] == selfCell {
 			return gpu.NUMAUnknown, fmt.Errorf("row %s has more links than there are columns: a column is missing", row)
 		}
 	}
 	at := slices.Index(b.headings, nodeAffinity)
 	switch {
-	case b.unread != "" || at < 0 && b.headings != nil:
+	case b.unread != "" || (at < 0 && b.headings != nil):
 		return gpu.NUMAUnknown, nil
 	case b.headings == nil && len(cells) > 0:
 		return gpu.NUMAUnknown, fmt.Errorf("row %s has %d cells more than there are columns", row, len(cells))
-	case b.headings == nil || len(cells) >= len(b.headings) && isNoValue(cells[at]):
+	case b.headings == nil || (len(cells) >= len(b.headings) && isNoValue(cells[at])):
 		return gpu.NUMAUnknown, nil
 	case len(cells) >= len(b.headings):
 		if numa, err := parseNumber(cells[at]); err == nil {

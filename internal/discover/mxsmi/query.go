@@ -74,7 +74,8 @@ func (q *query) serials() {
 			q.warn("mx-smi --show-sn: ignored the serial number of GPU %s: %v", s.BDF, err)
 			continue
 		}
-		switch g := q.gpu(s.BDF); {
+		g := q.gpu(s.BDF)
+		switch {
 		case g.Serial == "":
 			g.Serial = serial
 		case serial != "" && serial != g.Serial:

@@ -17,7 +17,7 @@ func (s Section) Serial() (string, error) {
 	for _, e := range s.Entries {
 		key := strings.ToLower(e.Key)
 		words := strings.Fields(key)
-		if !strings.Contains(key, "serial") && (len(words) == 0 || words[len(words)-1] != "sn") || isNoValue(e.Value) {
+		if (!strings.Contains(key, "serial") && (len(words) == 0 || words[len(words)-1] != "sn")) || isNoValue(e.Value) {
 			continue
 		}
 		into := &board

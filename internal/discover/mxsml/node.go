@@ -129,7 +129,7 @@ func (b *builder) device(d Device) {
 	g := &gpu.GPU{BDF: bdf, NUMA: gpu.NUMAUnknown, Healthy: true, Model: d.Name, MemoryMiB: int(d.MemoryKiB >> 10)}
 	b.at[d.ID], b.gpus[bdf] = bdf, g
 	b.setIdentity(g, d)
-	if d.Limited || d.Available != nil && !*d.Available {
+	if d.Limited || (d.Available != nil && !*d.Available) {
 		g.Healthy = false
 		if d.Reason != "" {
 			b.warn("GPU %s is unhealthy: libmxsml reports %q", bdf, d.Reason)
@@ -165,7 +165,7 @@ func (b *builder) device(d Device) {
 func (b *builder) setIdentity(g *gpu.GPU, d Device) {
 	uuid, err := gpu.ParseUUID(d.UUID)
 	switch {
-	case d.UUID == "" && (d.Limited || d.Mode == ModePF):
+	case d.UUID == "" && (d.Limited || d.Mode == ModePF): // the library has none for these
 	case d.UUID == "":
 		b.warn("libmxsml: GPU %s has no UUID", g.BDF)
 	case err != nil:
@@ -177,7 +177,7 @@ func (b *builder) setIdentity(g *gpu.GPU, d Device) {
 	}
 	for _, serial := range []string{d.BoardSerial, d.ChipSerial} {
 		switch {
-		case g.Serial != "" || serial == "":
+		case g.Serial != "" || serial == "": // known, or not given
 		case gpu.ValidSerial(serial):
 			g.Serial = serial
 		default:

@@ -41,7 +41,8 @@ func (r *reader) compareVFs(g gpu.GPU, text string) {
 	}
 	states := parseVFList(text)
 	for _, b := range g.VFs {
-		switch state, found := states[b]; {
+		state, found := states[b]
+		switch {
 		case !found:
 			r.warn("virtual function %s: the driver of GPU %s does not list it in gpuvf", b, g.BDF)
 		case state != "" && state != activeVF:

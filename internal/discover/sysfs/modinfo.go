@@ -65,8 +65,9 @@ func Modinfo(file []byte) (map[string]string, error) {
 // unpacked returns the content of a module's file, unpacked according to its file name
 // extension.
 func unpacked(f io.Reader, ending string, unpack map[string]Unpack) ([]byte, error) {
-	switch open, known := unpack[ending]; {
-	case ending == ".ko":
+	open, known := unpack[ending]
+	switch {
+	case ending == ".ko": // not compressed
 	case ending == ".gz":
 		z, err := gzip.NewReader(f)
 		if err != nil {

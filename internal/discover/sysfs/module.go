@@ -50,7 +50,8 @@ func loadedModule(host *hostfs.Root) Module {
 		return Module{}
 	}
 	m, file := Module{Loaded: true}, moduleDirs[at]+"/version"
-	switch text, err := host.ReadFile(file); {
+	text, err := host.ReadFile(file)
+	switch {
 	case err != nil:
 		m.versionUnknown("%v", err) // a module without a version has no such file
 	case !compat.IsWord(strings.TrimSpace(string(text))):
@@ -104,7 +105,8 @@ func ModuleInstalled(host *hostfs.Root) (installed, known bool) {
 // DriverMode returns how the loaded module metax came to the host: gpu.DriverNative if it is
 // installed there, gpu.DriverCloud if it is not, and nothing if that is not known.
 func DriverMode(host *hostfs.Root) string {
-	switch installed, known := ModuleInstalled(host); {
+	installed, known := ModuleInstalled(host)
+	switch {
 	case installed:
 		return gpu.DriverNative
 	case known:
@@ -134,7 +136,7 @@ func (r *reader) moduleFile() (string, error) {
 	}
 	for line := range strings.Lines(string(text)) {
 		file, _, ok := strings.Cut(line, ":")
-		if base, isModule := strings.CutPrefix(path.Base(file), "metax.ko"); !ok || !isModule || base != "" && base[0] != '.' {
+		if base, isModule := strings.CutPrefix(path.Base(file), "metax.ko"); !ok || !isModule || (base != "" && base[0] != '.') {
 			continue
 		}
 		if !path.IsAbs(file) { // as depmod writes it

@@ -46,7 +46,8 @@ func ReadSurroundings(host *hostfs.Root, gpus []gpu.GPU) Surroundings {
 		for _, name := range names {
 			n, ok := r.nic(class.dir, name)
 			known := slices.ContainsFunc(s.NICs, func(other gpu.NIC) bool { return other.BDF == n.BDF })
-			if n.Kind = class.kind; ok && !known && len(s.NICs) < gpu.MaxNICs {
+			n.Kind = class.kind
+			if ok && !known && len(s.NICs) < gpu.MaxNICs {
 				s.NICs = append(s.NICs, n)
 			}
 		}

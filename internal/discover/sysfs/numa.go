@@ -38,7 +38,7 @@ func inList(list string, n int) bool {
 		}
 		first, err1 := strconv.Atoi(from)
 		last, err2 := strconv.Atoi(to)
-		if err1 != nil || err2 != nil || first <= n && n <= last {
+		if err1 != nil || err2 != nil || (first <= n && n <= last) {
 			return true
 		}
 	}

@@ -102,7 +102,8 @@ func isHostBridge(element string) bool {
 // as two bridges: its upstream port and its downstream port.
 func nearestSwitch(bridges []gpu.BDF) *gpu.BDF {
 	var port gpu.BDF
-	switch n := len(bridges); {
+	n := len(bridges)
+	switch {
 	case n >= 3:
 		port = bridges[n-2]
 	case n == 2:

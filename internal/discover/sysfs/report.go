@@ -55,7 +55,7 @@ func Read(host *hostfs.Root) (Report, error) {
 			f.unread = append(f.unread, err)
 		}
 		switch {
-		case err == nil && !isGPU(class):
+		case err == nil && !isGPU(class): // another device
 		case f.isVF:
 			vfs = append(vfs, f)
 		default:

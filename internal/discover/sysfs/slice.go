@@ -255,13 +255,15 @@ func (r *reader) sriov(dir string, capable bool) string {
 	if !capable {
 		return gpu.SRIOVForbidden
 	}
-	switch most, known := number("sriov_totalvfs"); {
+	most, known := number("sriov_totalvfs")
+	switch {
 	case !known:
 		return ""
 	case most == 0:
 		return gpu.SRIOVForbidden
 	}
-	switch now, known := number("sriov_numvfs"); {
+	now, known := number("sriov_numvfs")
+	switch {
 	case !known:
 		return ""
 	case now == 0:

@@ -87,7 +87,7 @@ func (p Place) Input(text []byte) (Input, error) {
 			break
 		}
 		in.Path = path.Join(dir, "config"+v3+".toml.tmpl")
-	case DropIns:
+	case DropIns: // as it is
 	}
 	return in, nil
 }

@@ -71,7 +71,7 @@ func (in Input) criTable(sources []source) map[string]any {
 	for _, s := range sources {
 		t := tableAt(s.tree, "plugins", in.pluginName(s, sources))
 		switch {
-		case t == nil:
+		case t == nil: // this source has none
 		case deep && out != nil:
 			merge(out, t)
 		default:

@@ -69,7 +69,7 @@ func (f file) mustEnableCDI(v engine.Version) bool {
 
 // knowsDirs reports whether dockerd certainly knows cdi-spec-dirs.
 func (f file) knowsDirs(v engine.Version) bool {
-	return v.AtLeast(25, 0) || !v.Known() && f.root.At(dirsKey).Kind() != jsontree.Absent
+	return v.AtLeast(25, 0) || (!v.Known() && f.root.At(dirsKey).Kind() != jsontree.Absent)
 }
 
 // addDirs appends the missing directories, which gives them a higher priority than

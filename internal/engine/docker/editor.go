@@ -101,7 +101,8 @@ func (e *editor) insert(into jsontree.Value, s style, text func(indent string) s
 // comma and the space that insert would have added.
 func (e *editor) removeItem(from jsontree.Value, i int) {
 	items := itemsOf(from)
-	switch start, end := from.Span(); {
+	start, end := from.Span()
+	switch {
 	case i > 0:
 		e.splice(items[i-1].end, items[i].end, "")
 	case len(items) > 1:

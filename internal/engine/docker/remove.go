@@ -59,7 +59,7 @@ func (r remover) removeFrom(object, name string) {
 	r.e.removeMember(object, name)
 	was := r.original.root.At(object)
 	switch {
-	case len(itemsOf(r.e.root().At(object))) > 0 || len(itemsOf(was)) > 0:
+	case len(itemsOf(r.e.root().At(object))) > 0 || len(itemsOf(was)) > 0: // it has members, or had
 	case !r.restore(object):
 		r.e.removeMember(object)
 	}
@@ -74,7 +74,8 @@ func (r remover) removeRuntime() {
 			return
 		}
 		was := r.original.root.At(runtimesKey, r.s.Name)
-		switch _, before := valueOf(was, pathKey); {
+		_, before := valueOf(was, pathKey)
+		switch {
 		case before.Kind() != jsontree.Absent:
 			r.e.set(string(before.Raw()), runtimesKey, r.s.Name, key)
 		case was.Kind() == jsontree.Absent:
@@ -95,7 +96,7 @@ func (r remover) restoreDefault() {
 		return
 	}
 	was := r.original.root.At(defaultKey)
-	if was.Kind() == jsontree.Absent || hasRuntime(r.original.root, was.Text()) && !hasRuntime(r.e.root(), was.Text()) {
+	if was.Kind() == jsontree.Absent || (hasRuntime(r.original.root, was.Text()) && !hasRuntime(r.e.root(), was.Text())) {
 		r.e.removeMember(defaultKey)
 		return
 	}
@@ -145,7 +146,7 @@ func (r remover) removeDirs() {
 		return slices.Contains(r.s.SpecDirs, dir) && !slices.Contains(before, dir)
 	}
 	switch {
-	case !slices.ContainsFunc(now, ours):
+	case !slices.ContainsFunc(now, ours): // none of ours is there
 	case len(before) > 0:
 		for i := len(now) - 1; i >= 0; i-- {
 			if ours(now[i]) {

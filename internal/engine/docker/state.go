@@ -34,7 +34,8 @@ func (f file) state() engine.State {
 
 // cdi is the switch; dockerd reads null as false.
 func (f file) cdi() engine.Switch {
-	switch v := f.root.At(featuresKey, cdiKey); {
+	v := f.root.At(featuresKey, cdiKey)
+	switch {
 	case v.Kind() == jsontree.Absent:
 		return engine.Unset
 	case v.True():

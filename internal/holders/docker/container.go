@@ -28,7 +28,7 @@ type entry struct {
 
 // complete reports whether the container needs no inspection.
 func (e *entry) complete() bool {
-	return e.known && (len(e.GPUs) == 0 || !e.ended() && e.State != usage.Created)
+	return e.known && (len(e.GPUs) == 0 || (!e.ended() && e.State != usage.Created))
 }
 
 // ended reports whether the container has run and does not now.
@@ -43,7 +43,7 @@ func (s Source) containers(ctx context.Context, list []dockerd.Summary, q usage.
 		e := &entries[i]
 		*e = newEntry(summary, q.Seen)
 		switch {
-		case e.complete():
+		case e.complete(): // nothing to ask
 		case !e.known && e.ended():
 			last = append(last, e) // they rarely use a GPU, and there may be thousands
 		default:
@@ -58,7 +58,7 @@ func (s Source) containers(ctx context.Context, list []dockerd.Summary, q usage.
 		switch {
 		case e.err == nil:
 			found = append(found, e.Container)
-		case errors.Is(e.err, dockerd.ErrNotFound):
+		case errors.Is(e.err, dockerd.ErrNotFound): // it has gone since the list
 		case err == nil:
 			err = e.err
 		}

@@ -17,7 +17,7 @@ func (s Source) destroyed(ctx context.Context, ended []usage.Lease, list []docke
 		listed := func(c dockerd.Summary) bool {
 			return c.Labels[usage.LeaseLabel] == l.ID || c.ID == l.Container
 		}
-		ours := l.Engine == engine && l.Endpoint == s.daemon.Socket || l.Engine == ""
+		ours := (l.Engine == engine && l.Endpoint == s.daemon.Socket) || l.Engine == ""
 		if ours && !slices.ContainsFunc(list, listed) {
 			unlisted = append(unlisted, l)
 		}

@@ -82,7 +82,7 @@ func fromPodman(text []byte, devices holders.Devices) (usage.Container, error) {
 			value, ok = words[i+1], true
 		}
 		switch {
-		case !ok:
+		case !ok: // no device
 		case strings.HasPrefix(value, "/"):
 			path, _, _ := strings.Cut(value, ":")
 			c.HostConfig.Devices = append(c.HostConfig.Devices, dockerd.Device{PathOnHost: path})

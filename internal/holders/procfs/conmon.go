@@ -117,7 +117,7 @@ func (l *processList) findInits(parents []parentage) {
 		m := &l.monitors[i]
 		var oldest uint64
 		for _, f := range parents {
-			if f.pid != 0 && f.parent == m.client.PID && (m.init == 0 || f.start < oldest || f.start == oldest && f.pid < m.init) {
+			if f.pid != 0 && f.parent == m.client.PID && (m.init == 0 || f.start < oldest || (f.start == oldest && f.pid < m.init)) {
 				m.init, oldest = f.pid, f.start
 			}
 		}

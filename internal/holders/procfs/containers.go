@@ -69,7 +69,7 @@ func (p *Proc) hasEnded(m monitor, err error) bool {
 	var buf [16 << 10]byte
 	// Without a first process this reads pid 0, which does not exist.
 	text, err := readAt(unix.AT_FDCWD, p.dir+"/"+strconv.Itoa(m.init)+"/cgroup", buf[:])
-	return vanished(err) || err == nil && parseCgroup(string(text)) != m.id
+	return vanished(err) || (err == nil && parseCgroup(string(text)) != m.id)
 }
 
 // unreadBundles returns why the bundles of n containers were not read, nil for none.
@@ -133,7 +133,8 @@ func (p *Proc) readBundle(m monitor) ([]byte, error) {
 	handle := os.NewFile(uintptr(fd), configName)
 	defer handle.Close()
 	var st unix.Stat_t
-	switch err := unix.Fstat(fd, &st); {
+	err = unix.Fstat(fd, &st)
+	switch {
 	case err != nil:
 		return nil, err
 	case st.Mode&unix.S_IFMT != unix.S_IFREG:

@@ -13,7 +13,7 @@ import (
 // root's or our own, or its user may take leases anyway.
 func (p *Proc) trusts(s status) bool {
 	return s.uid == 0 || s.uid == uint32(os.Getuid()) ||
-		p.group >= 0 && slices.Contains(s.groups, uint32(p.group))
+		(p.group >= 0 && slices.Contains(s.groups, uint32(p.group)))
 }
 
 // enginePrograms returns the file names of an engine's program, by the kernel's short

@@ -65,7 +65,7 @@ func Find(container, self Process, id string, mounts io.Reader) ([]Group, error)
 		}
 		for _, name := range ownCgroups(at, id) {
 			dir, ok := cgroupDir(table, version, name)
-			if strings.HasPrefix(at+"/", "/../") || !ok && len(list) == 0 {
+			if strings.HasPrefix(at+"/", "/../") || (!ok && len(list) == 0) {
 				return nil, fmt.Errorf("%w: %s", ErrOutside, name)
 			}
 			if ok { // with rules in version 1, version 2 may be missing
@@ -106,7 +106,7 @@ func ownCgroups(at, id string) []string {
 	for above := path.Dir(at); above != "/" && above != "."; above = path.Dir(above) {
 		list = append(list, above)
 		name := strings.TrimSuffix(path.Base(above), ".scope")
-		if name == id && path.Base(at) != id || id != "" && strings.HasSuffix(name, "-"+id) {
+		if (name == id && path.Base(at) != id) || (id != "" && strings.HasSuffix(name, "-"+id)) {
 			count = len(list)
 		}
 	}

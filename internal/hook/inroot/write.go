@@ -165,7 +165,8 @@ func symlink(dir *os.File, name, target string, replace bool) (changed bool, err
 		return err == nil, err
 	}
 	old, err := readlinkat(dir, name)
-	switch notLink := errors.Is(err, unix.EINVAL); {
+	notLink := errors.Is(err, unix.EINVAL)
+	switch {
 	case err == nil && old == target:
 		return false, nil
 	case !replace && (err == nil || notLink):

@@ -326,7 +326,7 @@ func createFile(dir *os.File, name string) (*os.File, error) {
 func outputStart(log *os.File) string {
 	text := make([]byte, 300)
 	n, err := log.ReadAt(text, 0)
-	if n == 0 || err != nil && !errors.Is(err, io.EOF) {
+	if n == 0 || (err != nil && !errors.Is(err, io.EOF)) {
 		return ""
 	}
 	return fmt.Sprintf(" (%q)", text[:n])

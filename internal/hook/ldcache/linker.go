@@ -46,7 +46,8 @@ func findLinkers(root *inroot.Root) (caches, paths []string) {
 		}
 		// One that cannot be read counts as one without a cache's name.
 		data, _ := root.ReadFile(loader.name, maxLoader)
-		switch cache := cacheName(data); {
+		cache := cacheName(data)
+		switch {
 		case cache != "":
 			caches = add(caches, cache)
 		case hasMusl(root, loader.arch):

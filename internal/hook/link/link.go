@@ -60,7 +60,7 @@ func leadsAboveRoot(l Link) bool {
 	}
 	return slices.ContainsFunc(words, func(word string) bool {
 		switch word {
-		case "", ".":
+		case "", ".": // stays where it is
 		case "..":
 			depth--
 		default:
@@ -80,7 +80,8 @@ var ErrConflict = errors.New("two requested devices need this path for different
 // to a mount beside it (ErrConflict): the container requested those as well. The link
 // may exist on another mount, but is never made there (inroot.ErrOtherMount).
 func (l Link) Make(root *inroot.Root) (changed bool, err error) {
-	switch old, err := root.Readlink(l.Path); {
+	old, err := root.Readlink(l.Path)
+	switch {
 	case err == nil && old == l.Target:
 		return false, nil
 	case err == nil && l.conflicts(root, old):

@@ -102,7 +102,7 @@ func reducedSets(keep []Capability) (unix.CapUserHeader, [2]unix.CapUserData, er
 
 func closeOnExec() error {
 	err := unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
-	if err == nil || !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EINVAL) {
+	if err == nil || (!errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EINVAL)) {
 		return err
 	}
 	entries, err := os.ReadDir("/proc/self/fd") // before Linux 5.11

@@ -35,7 +35,7 @@ func (l Library) checkLimits() error {
 		names = append(names, v.Library, v.Name)
 	}
 	for i, name := range names {
-		if len(name) > maxName || !(isWord(name) || name == "" && i < 2) {
+		if len(name) > maxName || !(isWord(name) || (name == "" && i < 2)) {
 			return fmt.Errorf("the name %.40q in a library", name)
 		}
 	}

@@ -253,7 +253,7 @@ func asText(data string) (body []byte, how string) {
 func isText(data string) bool {
 	return (data == "" || strings.HasSuffix(data, "\n")) &&
 		!strings.ContainsFunc(data, func(r rune) bool {
-			return r < ' ' && r != '\n' && r != '\t' || r == 0x7f || r == '\uFFFD'
+			return (r < ' ' && r != '\n' && r != '\t') || r == 0x7f || r == '\uFFFD'
 		}) && len(txtar.Parse([]byte(data)).Files) == 0
 }
 

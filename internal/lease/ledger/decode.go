@@ -67,7 +67,7 @@ func decodeForeign(data []byte) (record, error) {
 		return record{}, damage(err.Error())
 	}
 	switch head.APIVersion {
-	case lease.APIVersion:
+	case lease.APIVersion: // the one that is known
 	case "":
 		return record{}, damage("it states no apiVersion")
 	default:

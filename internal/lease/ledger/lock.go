@@ -62,7 +62,8 @@ func openLock(dir *os.File) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch euid := os.Geteuid(); {
+	euid := os.Geteuid()
+	switch {
 	case stat.Mode&0o007 != 0:
 		// A user who may read the file can take the lock, and block everybody.
 		err = &UnsafeError{f.Name(), "can be opened by everybody", "chmod o= " + f.Name()}
@@ -142,7 +143,7 @@ func flock(ctx context.Context, f *os.File, timeout time.Duration) error {
 			before = pid
 		case <-ctx.Done():
 			pid, command := holder(file)
-			return &LockError{f.Name(), pid, command, context.Cause(ctx)}
+			return &LockError{Path: f.Name(), PID: pid, Command: command, Err: context.Cause(ctx)}
 		}
 	}
 }

@@ -129,7 +129,7 @@ func (f *Facts) add(word string, v []string) error {
 		if err != nil || mib < 0 {
 			return cmp.Or(err, errFacts)
 		}
-		f.GPUs = append(f.GPUs, GPU{v[0], v[1], v[2], v[3], v[4], mib, v[6], v[7], v[8], strings.Fields(v[9]), strings.Fields(v[10]), v[11]})
+		f.GPUs = append(f.GPUs, GPU{Render: v[0], Model: v[1], BDF: v[2], UUID: v[3], Serial: v[4], MemoryMiB: mib, State: v[6], NUMA: v[7], CPUs: v[8], Cells: strings.Fields(v[9]), NICCells: strings.Fields(v[10]), VBIOS: v[11]})
 	case "nic":
 		f.NICs = append(f.NICs, NIC{v[0], strings.Fields(v[1]), strings.Fields(v[2])})
 	case "kind":

@@ -57,7 +57,8 @@ func (c *change) parse(args []string) error {
 			"-r": &c.id, "--remove": &c.id, "--set-sched-class": &c.class, "-i": &c.target,
 			"--vram": &c.vram, "--compute": &c.compute, "--alias": &c.alias, "-n": &c.copies,
 		}[args[i]]
-		switch option := args[i]; {
+		option := args[i]
+		switch {
 		case option == "--enable" || option == "--disable" || option == "--create":
 			c.action = option
 		case into == nil:
@@ -125,7 +126,8 @@ func (c *change) create() error {
 	if err := errors.Join(err, err2, err3); err != nil {
 		return err
 	}
-	switch left := func(name string) int { return c.number("sgpu/available_" + name) }; {
+	left := func(name string) int { return c.number("sgpu/available_" + name) }
+	switch {
 	case mib == 0 || compute == 0 || compute > 100:
 		return errors.New("a size is out of range")
 	case copies > left("devcnt"):

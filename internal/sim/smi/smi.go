@@ -173,7 +173,7 @@ func (t *tool) serial(g GPU) { t.field("Board Serial Number", g.Serial) }
 func (t *tool) hardware(g GPU) {
 	t.field("Model Name", g.Model)
 	switch {
-	case g.MemoryMiB == 0:
+	case g.MemoryMiB == 0: // not known
 	case g.MemoryMiB%1024 == 0:
 		t.field("Memory Capacity", strconv.Itoa(g.MemoryMiB/1024)+"GB")
 	default:

@@ -105,12 +105,12 @@ func (k keeper) value(of *keys, v any) any {
 		kept := map[string]any{}
 		for _, name := range slices.Sorted(maps.Keys(v)) {
 			below, literal := of.at(name)
-			if below == nil || name == "hostPath" && k.isDefaultHostPath(v) {
+			if below == nil || (name == "hostPath" && k.isDefaultHostPath(v)) {
 				continue
 			}
 			value := k.value(below, v[name])
 			switch {
-			case literal:
+			case literal: // the key is part of the format
 			case nameOrPath().MatchString(name):
 				name = k.s.Text(name)
 			default:

@@ -59,7 +59,8 @@ func parseLists(text string) []list {
 // add adds the path to a value, and what is kept of it.
 func (k *keys) add(way, words []string) {
 	if len(way) == 0 {
-		if k.kept = true; len(words) > 0 && words[0][0] == '@' {
+		k.kept = true
+		if len(words) > 0 && words[0][0] == '@' {
 			k.class, words = words[0][1:], words[1:]
 		}
 		k.words = words

@@ -114,12 +114,12 @@ var versioned = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile
 // addressOf replaces IP addresses, except for loopback and unspecified addresses.
 func addressOf(s *Scrubber, text string, from, to int) (string, bool) {
 	word, before := text[from:to], text[max(0, from-48):from]
-	if before != "" && (isWordByte(before[len(before)-1]) || before[len(before)-1] == '.') ||
-		to < len(text) && (isWordByte(text[to]) || text[to] == '.' && to+1 < len(text) && isWordByte(text[to+1])) {
+	if (before != "" && (isWordByte(before[len(before)-1]) || before[len(before)-1] == '.')) ||
+		(to < len(text) && (isWordByte(text[to]) || (text[to] == '.' && to+1 < len(text) && isWordByte(text[to+1])))) {
 		return "", false
 	}
 	ip, err := netip.ParseAddr(strings.TrimSuffix(word, ":"))
-	if err != nil || ip.IsLoopback() || ip.IsUnspecified() || s.versions[word] || ip.Is4() && versioned().MatchString(before) {
+	if err != nil || ip.IsLoopback() || ip.IsUnspecified() || s.versions[word] || (ip.Is4() && versioned().MatchString(before)) {
 		return "", false
 	}
 	return s.Word(address, word), true

@@ -121,7 +121,7 @@ func (s *Scrubber) unrooted(text string) string {
 		from, to := at+i, at+i+len(s.root)
 		b.WriteString(text[at:from])
 		switch {
-		case from > 0 && inPath(text[from-1]) || continues(text[to:]):
+		case (from > 0 && inPath(text[from-1])) || continues(text[to:]):
 			b.WriteString(s.root)
 		case to == len(text) || text[to] != '/':
 			b.WriteByte('/')
@@ -253,5 +253,5 @@ func (s *Scrubber) replace(text string, parsed bool) string {
 }
 
 func isWordByte(c byte) bool {
-	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_'
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'
 }

@@ -133,7 +133,7 @@ func (s *checkedView) cardHeight(width int) int {
 	if len(s.gpus) > 0 {
 		lines = len(s.cardLines(0, width))
 	}
-	if slices.ContainsFunc(s.users, func(u string) bool { return u != "" }) || width < cardWidth && len(s.marks) > 0 {
+	if slices.ContainsFunc(s.users, func(u string) bool { return u != "" }) || (width < cardWidth && len(s.marks) > 0) {
 		lines++
 	}
 	return cardHead + lines*cardLine + 4

@@ -74,7 +74,7 @@ func (s *checkedView) drawFacing(c *canvas, root *place, rows []cardRow) (width,
 	switch {
 	case !boxed:
 		bottom += boxPad
-		c.box(card{margin, s.header(), width - 2*margin, bottom - s.header()}, 14, s.header()+19, root.inside[0].label)
+		c.box(card{x: margin, y: s.header(), w: width - 2*margin, h: bottom - s.header()}, 14, s.header()+19, root.inside[0].label)
 	case len(rows) == 1 && f.height > 0:
 		bottom -= boxPad // the arcs begin above the boxes' edge
 	}

@@ -168,7 +168,7 @@ func (g *grid) frames(c *canvas, left int, top, ends []int) {
 	}
 	for _, b := range g.boxes {
 		y := top[b.first] - above
-		c.box(card{left + b.x0, y, b.x1 - b.x0, ends[b.last] - y}, 12, y+17, fit(b.label, (b.x1-b.x0-boxPad)/7))
+		c.box(card{x: left + b.x0, y: y, w: b.x1 - b.x0, h: ends[b.last] - y}, 12, y+17, fit(b.label, (b.x1-b.x0-boxPad)/7))
 	}
 	nicsAt := g.nicsAt()
 	for _, r := range g.runs {
@@ -177,7 +177,7 @@ func (g *grid) frames(c *canvas, left int, top, ends []int) {
 			y, h = y-runLabel+4, h+runLabel-4
 		}
 		w := r.x1 - r.x0
-		c.bar(card{left + r.x0 - runPad, y, w + 2*runPad, h}, 8)
+		c.bar(card{x: left + r.x0 - runPad, y: y, w: w + 2*runPad, h: h}, 8)
 		if g.large {
 			label := r.label
 			if nics := nicsAt[label]; label != "" && nics != nil {

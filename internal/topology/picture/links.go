@@ -40,7 +40,7 @@ func newLinkArea(s *checkedView, rows []cardRow) *linkArea {
 	for a := range n {
 		for b := a + 1; b < n; b++ {
 			up, pair := s.graph.Kind(a, b) == topology.MX, [2]int{a, b}
-			if up && f.onBus(a) || !up && !slices.Contains(s.down, pair) && !slices.Contains(s.missing, pair) {
+			if (up && f.onBus(a)) || (!up && !slices.Contains(s.down, pair) && !slices.Contains(s.missing, pair)) {
 				continue
 			}
 			f.links = append(f.links, drawnLink{a: a, b: b, up: up})
@@ -128,7 +128,8 @@ func (f *linkArea) weight(l drawnLink) int {
 func (f *linkArea) stroke(l drawnLink) string {
 	const many = 40
 	opacity := "0.75"
-	switch picked := slices.Contains(f.picked, true); {
+	picked := slices.Contains(f.picked, true)
+	switch {
 	case f.weight(l) == 1:
 		return `stroke-width="2" stroke-dasharray="5 5"`
 	case f.weight(l) == 2:
@@ -182,7 +183,7 @@ func (f *linkArea) spreadEnds() {
 			l := &f.links[n]
 			x, other := &l.xa, l.b
 			switch i {
-			case l.a:
+			case l.a: // this end
 			case l.b:
 				x, other = &l.xb, l.a
 			default:

@@ -34,11 +34,11 @@ func (s *checkedView) setMarks() {
 		unhealthy[i] = !g.Healthy
 	}
 	for _, m := range []mark{
-		{"runner-up", s.second, signSecond, pickEdge},
-		{"picked", s.picked, signPicked, pickEdge},
-		{inUse, s.inUse, signInUse, inUseEdge},
-		{"divided", divided, signDivided, partEdge},
-		{"unhealthy", unhealthy, signUnhealthy, unhealthyEdge},
+		{word: "runner-up", on: s.second, sign: signSecond, color: pickEdge},
+		{word: "picked", on: s.picked, sign: signPicked, color: pickEdge},
+		{word: inUse, on: s.inUse, sign: signInUse, color: inUseEdge},
+		{word: "divided", on: divided, sign: signDivided, color: partEdge},
+		{word: "unhealthy", on: unhealthy, sign: signUnhealthy, color: unhealthyEdge},
 	} {
 		if slices.Contains(m.on, true) {
 			s.marks = append(s.marks, m)

@@ -19,11 +19,11 @@ type property struct {
 // gpuProperties returns all properties, in the order in which they are shown.
 func gpuProperties() []property {
 	return []property{
-		{"models", "model ?", false, func(g gpu.GPU) string { return terminal.Line(g.Model) }},
-		{"memory", "memory ?", true, func(g gpu.GPU) string { return memorySize(g.MemoryMiB) }},
-		{"PCI addresses", "address ?", false, pciAddress},
-		{"device nodes", "no device nodes", false, deviceNodes},
-		{"UUIDs", "UUID ?", false, func(g gpu.GPU) string { return shortUUID(g.UUID) }},
+		{names: "models", missing: "model ?", beside: false, of: func(g gpu.GPU) string { return terminal.Line(g.Model) }},
+		{names: "memory", missing: "memory ?", beside: true, of: func(g gpu.GPU) string { return memorySize(g.MemoryMiB) }},
+		{names: "PCI addresses", missing: "address ?", beside: false, of: pciAddress},
+		{names: "device nodes", missing: "no device nodes", beside: false, of: deviceNodes},
+		{names: "UUIDs", missing: "UUID ?", beside: false, of: func(g gpu.GPU) string { return shortUUID(g.UUID) }},
 	}
 }
 

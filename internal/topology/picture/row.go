@@ -113,12 +113,12 @@ func (o outline) y(from, h int) int {
 func (o outline) group(it item) {
 	x0, w := it.x0+o.dx, it.x1-it.x0
 	if o.boxed && it.level == 0 {
-		o.c.box(card{x0, o.y(0, o.height), w, o.height}, 14, o.y(8, 13)+11, fit(it.label, w/8))
+		o.c.box(card{x: x0, y: o.y(0, o.height), w: w, h: o.height}, 14, o.y(8, 13)+11, fit(it.label, w/8))
 		return
 	}
 	from := o.barFrom(it.level)
 	o.wire(it)
-	o.c.bar(card{x0, o.y(from, barHeight), w, barHeight}, 6)
+	o.c.bar(card{x: x0, y: o.y(from, barHeight), w: w, h: barHeight}, 6)
 	label := it.label
 	room := w - 8
 	if nics := o.nicsAt()[it.label]; nics != nil {
@@ -146,7 +146,7 @@ func (o outline) kindInside(p *place) (kind topology.Kind, ok bool) {
 			for _, other := range p.inside[i+1:] {
 				for _, b := range other.leaves() {
 					k := o.graph.Kind(a, b)
-					if k == topology.MX || ok && k != kind {
+					if k == topology.MX || (ok && k != kind) {
 						return k, false
 					}
 					kind, ok = k, true
@@ -161,14 +161,14 @@ func (o outline) kindInside(p *place) (kind topology.Kind, ok bool) {
 func (o outline) gpuCard(it item) card {
 	o.wire(it)
 	h := o.cardHeight(o.cards)
-	return card{it.x0 + o.dx, o.y(o.cardFrom(h), h), it.x1 - it.x0, h}
+	return card{x: it.x0 + o.dx, y: o.y(o.cardFrom(h), h), w: it.x1 - it.x0, h: h}
 }
 
 // wire joins an item to the bar of its parent, by the line of the kind of link that the parent
 // makes.
 func (o outline) wire(it item) {
 	above := it.level - 1
-	if above < 0 || o.boxed && above == 0 {
+	if above < 0 || (o.boxed && above == 0) {
 		return
 	}
 	from, to := o.barFrom(above)+barHeight, o.barFrom(it.level)

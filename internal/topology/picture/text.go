@@ -17,7 +17,7 @@ func cells(s string) int {
 	n := 0
 	for _, r := range s {
 		switch {
-		case unicode.Is(unicode.Mn, r):
+		case unicode.Is(unicode.Mn, r): // combining: no cell of its own
 		case r >= 0x1100 && r <= 0x115f, r >= 0x2e80 && r <= 0xa4cf, r >= 0xac00 && r <= 0xd7a3,
 			r >= 0xf900 && r <= 0xfaff, r >= 0xfe30 && r <= 0xfe6f, r >= 0xff00 && r <= 0xff60, r >= 0x1f300:
 			n += 2
@@ -97,7 +97,8 @@ func gpuCount(gpus []gpu.GPU) string {
 // describe says how the GPUs of a domain are joined.
 func (d domain) describe() string {
 	s, missing := "full mesh", ""
-	switch n := len(d.apart); {
+	n := len(d.apart)
+	switch {
 	case n > topology.FewMissing:
 		s = fmt.Sprintf("%d of %d links", d.links, d.links+n)
 	case n > 0:
@@ -106,7 +107,7 @@ func (d domain) describe() string {
 		s = "1 link"
 	}
 	switch {
-	case d.maxGBps <= 0:
+	case d.maxGBps <= 0: // not known
 	case d.minGBps <= 0:
 		s += fmt.Sprintf(", up to %g GB/s", d.maxGBps)
 	case d.minGBps < d.maxGBps:

@@ -16,7 +16,7 @@ import (
 func (l *Library) slices(n *notes, d *mxsml.Device) {
 	id := uint32(d.ID)
 	on, err := getStruct(l, "mxSmlGetSgpuToggle", l.fn.SGPUToggle != nil, func(p *uint32) uint32 { return l.fn.SGPUToggle(id, p) })
-	if notSupported(err) || err == nil && on == 0 || l.fn.SGPUCount == nil {
+	if notSupported(err) || (err == nil && on == 0) || l.fn.SGPUCount == nil {
 		return
 	}
 	count := l.fn.SGPUCount(id)
@@ -161,7 +161,7 @@ func (l *Library) finishSlice(device, index uint32, r mxsml.SliceRequest) (mxsml
 	}
 	s, err := l.slice(device, index)
 	switch {
-	case err != nil:
+	case err != nil: // returned below
 	case l.untrusted != nil:
 		err = l.untrusted
 	case s.ComputePercent != r.Compute || s.MemoryMiB != r.MemoryMiB:
@@ -188,7 +188,7 @@ func (l *Library) Remove(bdf gpu.BDF, slice string) error {
 		if l.untrusted != nil {
 			return l.untrusted
 		}
-		if slice == strconv.Itoa(int(index)) || err == nil && s.UUID != "" && strings.EqualFold(s.UUID, slice) {
+		if slice == strconv.Itoa(int(index)) || (err == nil && s.UUID != "" && strings.EqualFold(s.UUID, slice)) {
 			if notSupported(err) {
 				break
 			}

@@ -1,0 +1,5 @@
+package main
+
+import "golang.org/x/tools/go/analysis/multichecker"
+
+func main() { multichecker.Main(changed, emptycase, mixed, positional, switchinit) }
