@@ -122,7 +122,7 @@ func removeRequests(service object) error {
 	}
 	ids, others := cdiDevices(service)
 	switch {
-	case ids == nil: // no name of ours
+	case ids == nil: // no name of our class
 	case others == nil:
 		delete(service, "devices")
 	default:

@@ -32,7 +32,7 @@ func Complete(words []string, client Client) Unfinished {
 	u := Unfinished{Words: cmd.Rewrite()}
 	known := client.Run
 	switch {
-	case cmd.Verb == "" || cmd.HasImage || (cmd.end > 0 && len(words) > cmd.end && !cmd.isStart()): // no option of ours can follow
+	case cmd.Verb == "" || cmd.HasImage || (cmd.end > 0 && len(words) > cmd.end && !cmd.isStart()): // none of our options can follow
 	case cmd.isStart():
 		u.Options = startOptions()
 	case !awaitsValue(cmd.Flags, known):
@@ -47,7 +47,7 @@ func (c Compose) unfinished() Unfinished {
 	u := Unfinished{Words: line.Rewrite()}
 	role := ComposeRoleOf(c.Verb)
 	switch {
-	case role == ComposeRuns && len(c.Words) > 0: // no option of ours can follow
+	case role == ComposeRuns && len(c.Words) > 0: // none of our options can follow
 	case role == ComposeStart:
 		u.Options = composeStartOptions()
 	default:

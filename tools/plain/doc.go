@@ -6,5 +6,5 @@
 //	positional  four and more fields of a struct by position
 //	switchinit  an init in a switch that has no value to compare
 //
-// "go vet -vettool" runs it; on its own, "plain -fix ./..." also mends what it finds.
+// "go vet -vettool" runs it; on its own, "plain -fix ./..." also fixes what it finds.
 package main

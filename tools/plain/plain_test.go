@@ -7,7 +7,7 @@ import (
 	"golang.org/x/tools/go/analysis/analysistest"
 )
 
-// TestPlain: what is reported in testdata, what is not, and how it is mended.
+// TestPlain: what is reported in testdata, what is not, and how it is fixed.
 func TestPlain(t *testing.T) {
 	for _, a := range []*analysis.Analyzer{changed, emptycase, mixed, positional, switchinit} {
 		t.Run(a.Name, func(t *testing.T) {

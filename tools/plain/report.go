@@ -34,11 +34,11 @@ func analyzer(name, doc string, look func(pass *analysis.Pass, n ast.Node, aroun
 	return &analysis.Analyzer{Name: name, Doc: doc, Run: run}
 }
 
-// report reports a node, with the edits that mend it; none if a person has to.
+// report reports a node, with the edits that fix it; none if a person has to.
 func report(pass *analysis.Pass, at ast.Node, message string, edits ...analysis.TextEdit) {
 	d := analysis.Diagnostic{Pos: at.Pos(), End: at.End(), Message: message}
 	if len(edits) > 0 {
-		d.SuggestedFixes = []analysis.SuggestedFix{{Message: "mend it", TextEdits: edits}}
+		d.SuggestedFixes = []analysis.SuggestedFix{{Message: "fix it", TextEdits: edits}}
 	}
 	pass.Report(d)
 }

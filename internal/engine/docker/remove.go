@@ -146,7 +146,7 @@ func (r remover) removeDirs() {
 		return slices.Contains(r.s.SpecDirs, dir) && !slices.Contains(before, dir)
 	}
 	switch {
-	case !slices.ContainsFunc(now, ours): // none of ours is there
+	case !slices.ContainsFunc(now, ours): // no directory of the toolkit is there
 	case len(before) > 0:
 		for i := len(now) - 1; i >= 0; i-- {
 			if ours(now[i]) {
