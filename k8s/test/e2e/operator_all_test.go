@@ -30,7 +30,7 @@ func TestOperatorAll(t *testing.T) {
 		n.condition(t, component+"Ready=True Deployed")
 	}
 	n.condition(t, "Ready=True Deployed")
-	n.looked(t, 1)
+	n.looked(t, true)
 	t.Run("writes nothing but its Lease", n.writesOnlyLease)
 	n.look(t, "looks", 2)
 	if r := n.report(t, "looks"); len(r.Driver) == 0 {

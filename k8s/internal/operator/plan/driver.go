@@ -23,7 +23,7 @@ func driverState(in Input) outcome {
 		if n := len(in.Nodes.NoDriver); n > 0 {
 			return said(kind, false, Incomplete, "%d of %d nodes with a GPU have no driver: %s. Install it there, or set driver.deployPolicy", n, in.Nodes.GPU, wording.Some(in.Nodes.NoDriver, mostNames))
 		}
-		return said(kind, true, Host, "%d nodes with a GPU have a driver", in.Nodes.GPU)
+		return said(kind, true, Host, "%[1]d of %[1]d nodes with a GPU have a driver", in.Nodes.GPU)
 	case d.FwUpgradePolicy != "" && d.FwUpgradePolicy != "Never":
 		out := said(kind, false, NotBuilt, "this version writes no firmware: set driver.fwUpgradePolicy to Never")
 		out.keep = protocol.Driver

@@ -64,8 +64,20 @@ func TestLooks(t *testing.T) {
 		t.Errorf("%+v", out.Condition)
 	}
 	in.Looks.Failed = nil
-	if out := validationState(in); out.Status != metav1.ConditionTrue || out.Message != "3 nodes with a GPU can give it to a container; on 1 of them a container got one, on the others all are in use" {
-		t.Errorf("%+v", out.Condition)
+	for _, c := range []struct {
+		gpu   int32
+		shown int
+		want  string
+	}{
+		{3, 1, "a container got one on 1 node; on 2 nodes all are in use"},
+		{3, 3, "a container got one on 3 nodes"},
+		{1, 1, "a container got one on 1 node"},
+		{1, 0, "on 1 node all are in use"},
+	} {
+		in.Nodes.GPU, in.Looks.Shown = c.gpu, c.shown
+		if out := validationState(in); out.Status != metav1.ConditionTrue || out.Message != "every node with a GPU can give it to a container: "+c.want {
+			t.Errorf("%+v", out.Condition)
+		}
 	}
 	now = now.Add(50 * time.Second)
 	if l = step(); len(l.Delete) != 1 || len(l.Create) > 0 {

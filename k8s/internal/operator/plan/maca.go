@@ -92,5 +92,5 @@ func macaState(in Input) outcome {
 	if wanted < in.Nodes.GPU {
 		return said(kind, false, Incomplete, "no image of maca.payload.images is for the GPUs of %d of %d nodes (label %s)", in.Nodes.GPU-wanted, in.Nodes.GPU, protocol.LabelFamily)
 	}
-	return said(kind, true, Deployed, "%d nodes have the configured MXMACA", wanted)
+	return said(kind, true, Deployed, "%[1]d of %[1]d nodes have the configured MXMACA", wanted)
 }

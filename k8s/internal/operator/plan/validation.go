@@ -2,6 +2,7 @@ package plan
 
 import (
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -24,7 +25,14 @@ func validationState(in Input) outcome {
 	if n := len(in.Looks.Failed); n > 0 {
 		return said(kind, false, Incomplete, "on %d of %d nodes with a GPU a container did not get it: %s", n, in.Nodes.GPU, wording.Some(in.Looks.Failed, mostNames))
 	}
-	return said(kind, true, Validated, "%d nodes with a GPU can give it to a container; on %d of them a container got one, on the others all are in use", in.Nodes.GPU, in.Looks.Shown)
+	var seen []string
+	if in.Looks.Shown > 0 {
+		seen = append(seen, "a container got one on "+wording.Count(in.Looks.Shown, "node"))
+	}
+	if n := int(in.Nodes.GPU) - in.Looks.Shown; n > 0 {
+		seen = append(seen, "on "+wording.Count(n, "node")+" all are in use")
+	}
+	return said(kind, true, Validated, "every node with a GPU can give it to a container: %s", strings.Join(seen, "; "))
 }
 
 // Validates reports whether nodes are validated, with a DaemonSet of gpu-label.

@@ -265,7 +265,7 @@ func (r *round) mayNot(n Node, b *budget) string {
 	case r.active+r.done >= b.steps:
 		return "a pause of upgradeSteps"
 	case !r.isOut(n) && b.unavailable > 0 && b.out >= b.unavailable:
-		return fmt.Sprintf("%d nodes are out of service (maxUnavailable)", b.out)
+		return wording.Count(b.out, "node") + " out of service (maxUnavailable)"
 	}
 	return ""
 }

@@ -34,7 +34,7 @@ func (r *round) stopped() string {
 	case r.Policy.Paused:
 		return "driver.upgradePolicy.pause is true"
 	case len(r.failed) >= r.Policy.Failures:
-		return fmt.Sprintf("%d nodes failed (driver.upgradePolicy.maxFailureThreshold)", len(r.failed))
+		return wording.Count(len(r.failed), "node") + " failed (driver.upgradePolicy.maxFailureThreshold)"
 	}
 	return ""
 }
