@@ -27,7 +27,7 @@ var houses = []string{"agent", "device", "exporter", "kubectl", "label", "operat
 
 // shared are the shared rooms, with the shared rooms that each may import.
 var shared = map[string][]string{
-	"archive": nil, "logging": nil, "objects": {"protocol"}, "program": nil, "protocol": nil, "reader": nil, "report": {"protocol"},
+	"archive": nil, "logging": {"protocol"}, "objects": {"protocol"}, "program": {"logging", "protocol"}, "protocol": nil, "reader": {"protocol"}, "report": {"protocol"},
 	"slicefile": {"protocol"}, "status": {"webserver"}, "webserver": nil,
 }
 

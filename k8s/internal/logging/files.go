@@ -13,6 +13,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/atomicfile"
 	"github.com/metax-ctk/container-toolkit/internal/logfile"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
 // writer writes each line to out and to files.
@@ -27,7 +28,7 @@ type writer struct {
 
 // Write writes one line. What cannot be written to a file is said once, and is no error.
 func (w *writer) Write(line []byte) (int, error) {
-	line = terminal.JSON(line)
+	line = terminal.JSON([]byte(protocol.InCluster(string(line))))
 	w.mu.Lock()
 	_, err := w.out.Write(line)
 	var fileErr error

@@ -57,7 +57,7 @@ func Flags(program string) []cli.Flag {
 }
 
 // New returns the log of a program by its Flags, which writes to out and to files. It begins with the version of the
-// program. The Closer closes the file. An error is that a flag has no valid value.
+// program. What libraries log by Go's own packages goes there too. The Closer closes the file. An error is that a flag has no valid value.
 func New(c *cli.Context, program string, out io.Writer) (*slog.Logger, io.Closer, error) {
 	rotation, err := parsePeriod(c.String("log-rotation-time"))
 	if err != nil {
@@ -81,6 +81,7 @@ func New(c *cli.Context, program string, out io.Writer) (*slog.Logger, io.Closer
 	// It is said while a line is written, so it cannot go through the same logger.
 	to.say = func(err error) { logger(out).Warn("the log goes to standard output only", "error", err.Error()) }
 	log := logger(to)
+	slog.SetDefault(log)
 	if version := c.App.Version; version != "" {
 		log.Info("started", "version", version)
 	}

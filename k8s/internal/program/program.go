@@ -11,18 +11,22 @@ import (
 	"syscall"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/metax-ctk/container-toolkit/k8s/internal/logging"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
 // Main runs an app of a version until it ends, or until Kubernetes or a person asks it to stop: by the end of the
 // app's context, which is no error; a second signal kills it. An error is printed with the name of the
 // program, and the exit code is 1.
 func Main(app *cli.App, version string) {
+	logging.TakeKlog()
 	app.Version = version
 	cli.VersionPrinter = func(c *cli.Context) { fmt.Fprintln(c.App.Writer, c.App.Name, c.App.Version) }
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
 	if err := app.RunContext(ctx, os.Args); err != nil && !errors.Is(err, context.Canceled) {
-		fmt.Fprintf(os.Stderr, "%s: %v\n", app.Name, err)
+		fmt.Fprintf(os.Stderr, "%s: %s\n", app.Name, protocol.InCluster(err.Error()))
 		os.Exit(1)
 	}
 }

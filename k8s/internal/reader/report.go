@@ -9,6 +9,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/health"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
 // Report is one look at the GPUs of a node.
@@ -82,6 +83,7 @@ func decodeReport(text []byte) (Report, error) {
 
 // line makes a text of a stranger one that is short and can be printed.
 func line(text string) string {
+	text = protocol.InCluster(text)
 	if len(text) > maxText {
 		text = text[:maxText]
 	}

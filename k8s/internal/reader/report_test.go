@@ -42,11 +42,14 @@ func TestDecodeReport(t *testing.T) {
 	}
 	dirty := Report{Token: "a", Node: gpu.NewNode(""), Look: health.Look{
 		Failed:   strings.Repeat("x", 5000),
-		Readings: []health.Reading{{GPU: health.GPU{Index: 0}, Problems: []health.Problem{{Code: "vendor\n", Text: "a\x1b[2Jb"}}}},
+		Readings: []health.Reading{{GPU: health.GPU{Index: 0}, Problems: []health.Problem{{Code: "vendor\n", Text: "stat /host/dev/dri/card1\x1b[2J"}}}},
 	}}
 	got, err := decodeReport(text(t, dirty))
 	if err != nil || len(got.Look.Failed) != maxText || strings.ContainsAny(got.Look.Readings[0].Problems[0].Code+got.Look.Readings[0].Problems[0].Text, "\n\x1b") {
 		t.Errorf("%v: %+v", err, got.Look)
+	}
+	if got := got.Look.Readings[0].Problems[0].Text; !strings.HasPrefix(got, "stat /dev/dri/card1") {
+		t.Errorf("an Event would say %q", got)
 	}
 }
 

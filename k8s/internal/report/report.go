@@ -72,9 +72,9 @@ func (r Report) check(component string) error {
 	return nil
 }
 
-// shown is a report whose message is one line and not too long.
+// shown is a report whose message names the host's paths, is one line, and not too long.
 func (r Report) shown() Report {
-	r.Message = wording.Short(terminal.Line(r.Message), longest)
+	r.Message = wording.Short(terminal.Line(protocol.InCluster(r.Message)), longest)
 	return r
 }
 

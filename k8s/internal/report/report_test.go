@@ -36,10 +36,10 @@ func TestWayOfAReport(t *testing.T) {
 	host := root(t, nil)
 	dir := host.Join(Dir)
 	want := map[string]Report{
-		Driver:  {Reason: "InUse", Message: "pod a/b uses\ufffda GPU", Version: "3.4.4", Mode: "cloud", Pod: "1-a"},
+		Driver:  {Reason: "InUse", Message: "pod a/b uses\ufffd/dev/mxcd", Version: "3.4.4", Mode: "cloud", Pod: "1-a"},
 		Runtime: {Ready: true, Reason: "Host"},
 	}
-	for component, r := range map[string]Report{Driver: {Reason: "InUse", Message: "pod a/b uses\na GPU", Version: "3.4.4", Mode: "cloud", Pod: "1-a"}, Runtime: want[Runtime]} {
+	for component, r := range map[string]Report{Driver: {Reason: "InUse", Message: "pod a/b uses\n/host/dev/mxcd", Version: "3.4.4", Mode: "cloud", Pod: "1-a"}, Runtime: want[Runtime]} {
 		for i, changes := range []bool{true, false} {
 			if changed, err := Write(dir, component, r); err != nil || changed != changes {
 				t.Errorf("write %d of %s: changed is %t: %v", i+1, component, changed, err)

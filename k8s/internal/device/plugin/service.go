@@ -7,6 +7,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
+
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
 // service is the API that the kubelet calls in one session.
@@ -58,7 +60,7 @@ func (s service) Allocate(_ context.Context, r *v1beta1.AllocateRequest) (*v1bet
 		container, err := s.Backend.Allocate(c.DevicesIds)
 		if err != nil {
 			s.Log.Error("a container gets no devices", "ids", c.DevicesIds, "reason", err)
-			return nil, status.Error(codes.FailedPrecondition, err.Error())
+			return nil, refused(err)
 		}
 		answer.ContainerResponses = append(answer.ContainerResponses, container)
 	}
@@ -68,9 +70,14 @@ func (s service) Allocate(_ context.Context, r *v1beta1.AllocateRequest) (*v1bet
 func (s service) PreStartContainer(_ context.Context, r *v1beta1.PreStartContainerRequest) (*v1beta1.PreStartContainerResponse, error) {
 	if err := s.Backend.PreStart(r.DevicesIds); err != nil {
 		s.Log.Error("a container must not start", "ids", r.DevicesIds, "reason", err)
-		return nil, status.Error(codes.FailedPrecondition, err.Error())
+		return nil, refused(err)
 	}
 	return &v1beta1.PreStartContainerResponse{}, nil
+}
+
+// refused is an error for the kubelet, which makes an Event of the pod of it.
+func refused(err error) error {
+	return status.Error(codes.FailedPrecondition, protocol.InCluster(err.Error()))
 }
 
 // followers counts the streams of a session. Somebody who debugs may have one besides the
