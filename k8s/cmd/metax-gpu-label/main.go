@@ -95,9 +95,10 @@ func run(c *cli.Context) error {
 		return err
 	}
 	l := labeler.Labeler{
-		Read:    func(ctx context.Context) (gpu.Node, error) { return labeler.Host(ctx, c.String("root")) },
-		Reports: func() (map[string]report.Report, []string) { return report.Read(host) },
-		Product: product, Write: write, Log: log,
+		Read:     func(ctx context.Context) (gpu.Node, error) { return labeler.Host(ctx, c.String("root")) },
+		Reports:  func() (map[string]report.Report, []string) { return report.Read(host) },
+		Recorded: func() string { return labeler.Recorded(host) },
+		Product:  product, Write: write, Log: log,
 	}
 	ctx, stop := context.WithCancelCause(c.Context)
 	defer stop(nil)

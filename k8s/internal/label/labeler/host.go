@@ -52,6 +52,20 @@ func Host(ctx context.Context, root string) (gpu.Node, error) {
 	return n, nil
 }
 
+// Recorded returns what tells the record of the host's node from another one, "" if there is none.
+func Recorded(host *hostfs.Root) string {
+	file, err := host.Open(node.RecordPath)
+	if err != nil {
+		return ""
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprint(info.ModTime().UnixNano(), info.Size())
+}
+
 // noGPU reads the PCI bus again and returns label.ErrNoGPU if all of it can be read and there is
 // no GPU, and otherwise why that is not known.
 func noGPU(host *hostfs.Root) error {

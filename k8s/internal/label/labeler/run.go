@@ -19,6 +19,8 @@ type Labeler struct {
 	// Read returns the node; label.ErrNoGPU if it certainly has no GPU.
 	Read    func(context.Context) (gpu.Node, error)
 	Product label.ProductName
+	// Recorded returns what tells one recorded node from another. A new one is read at once: labels come with the GPUs.
+	Recorded func() string
 	// Reports returns what the operator's agents say about the node, by component, and what of it was not taken; nil
 	// does not look.
 	Reports func() (reports map[string]report.Report, warnings []string)
@@ -31,6 +33,7 @@ type Labeler struct {
 
 	state    label.State
 	reports  string   // those of the last step, printed
+	recorded string   // by Recorded, before the last step read the host
 	warnings []string // those of the last reading, which are not logged twice
 }
 
@@ -47,6 +50,9 @@ const (
 
 // Step takes one reading, and writes the labels if that decides them.
 func (l *Labeler) Step(ctx context.Context) Outcome {
+	if l.Recorded != nil {
+		l.recorded = l.Recorded()
+	}
 	n, err := l.Read(ctx)
 	var found map[string]string
 	var warnings []string
@@ -139,10 +145,10 @@ func addReports(labels map[string]string, reports map[string]report.Report) {
 	}
 }
 
-// glance is the time between two looks at the reports, for which DaemonSets wait.
+// glance is the time between two looks at the reports, for which DaemonSets wait, and at the record of the node.
 const glance = 2 * time.Second
 
-// rest waits for a time, or until the reports have changed.
+// rest waits for a time, or until the reports or the record have changed.
 func (l *Labeler) rest(ctx context.Context, wait time.Duration) error {
 	for ; wait > 0; wait -= glance {
 		select {
@@ -150,7 +156,7 @@ func (l *Labeler) rest(ctx context.Context, wait time.Duration) error {
 			return ctx.Err()
 		case <-time.After(min(wait, glance)):
 		}
-		if reports, _ := l.look(); report.Print(reports) != l.reports {
+		if reports, _ := l.look(); report.Print(reports) != l.reports || l.Recorded != nil && l.Recorded() != l.recorded {
 			return nil
 		}
 	}
@@ -161,7 +167,7 @@ func (l *Labeler) rest(ctx context.Context, wait time.Duration) error {
 // not ready, are tried again: other programs wait for them.
 const retry = 10 * time.Second
 
-// Run takes a Step after each interval, and when the reports change, until the context ends; with once, until
+// Run takes a Step after each interval, and when the reports or the record change, until the context ends; with once, until
 // labels are written.
 func (l *Labeler) Run(ctx context.Context, interval time.Duration, once bool) error {
 	for {

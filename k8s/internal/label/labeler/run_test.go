@@ -9,11 +9,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/internal/node"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/label"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
@@ -69,6 +72,44 @@ func TestPartial(t *testing.T) {
 	if got := l.Step(context.Background()); got != Partial {
 		t.Errorf("not recorded: outcome %d, want Partial", got)
 	}
+}
+
+// TestRecordedMeanwhile: what metax-gpu-device records of a node is in its labels two seconds later.
+func TestRecordedMeanwhile(t *testing.T) {
+	n := simulated(t, "c500-8")
+	dir := tree(t, n)
+	host, err := hostfs.New(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		var wrote map[string]string
+		l := Labeler{
+			Read:     func(ctx context.Context) (gpu.Node, error) { return Host(ctx, dir) },
+			Recorded: func() string { return Recorded(host) },
+			Write: func(_ context.Context, labels map[string]string, _ string) (bool, error) {
+				wrote = labels
+				return true, nil
+			},
+			Product: label.ProductManual, Log: slog.New(slog.DiscardHandler),
+		}
+		done := make(chan error)
+		go func() { done <- l.Run(ctx, time.Minute, false) }()
+		time.Sleep(time.Second)
+		if err := node.Record(host, n); err != nil || wrote == nil || wrote[protocol.LabelMemory] != "" {
+			t.Errorf("%v, labels before it: %v", err, wrote)
+		}
+		time.Sleep(glance)
+		synctest.Wait()
+		if wrote[protocol.LabelMemory] != "64GB" || wrote[label.LinkDomains] != "2" {
+			t.Errorf("labels: %v", wrote)
+		}
+		stop()
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	})
 }
 
 // TestValidate has what validating comes to, and the labels that are written.
