@@ -53,10 +53,23 @@ func (n *Node) See(node gpu.Node, look health.Look, now time.Time) Seen {
 			n.software = n.Software()
 		}
 	}
-	n.node = node
+	n.node = named(node, n.state)
 	n.say(changes)
 	n.makeDevices(now)
-	return Seen{node, n.state, n.devices, changes}
+	return Seen{n.node, n.state, n.devices, changes}
+}
+
+// named returns the node with the UUIDs that earlier looks knew: of an unhealthy GPU, nobody may say it any more.
+func named(node gpu.Node, s health.State) gpu.Node {
+	node.GPUs = slices.Clone(node.GPUs)
+	for i := range node.GPUs {
+		g := &node.GPUs[i]
+		key := health.GPU{Index: g.Index, BDF: g.BDF}.Key()
+		if at := slices.IndexFunc(s.GPUs, func(c health.Condition) bool { return c.Key() == key }); g.UUID == "" && at >= 0 {
+			g.UUID = s.GPUs[at].UUID
+		}
+	}
+	return node
 }
 
 // SetMode makes the devices of the mode.

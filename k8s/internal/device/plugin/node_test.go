@@ -55,4 +55,10 @@ func TestNode(t *testing.T) {
 	if found != 1 {
 		t.Errorf("MXMACA was looked for %d times", found)
 	}
+	// The vendor's software does not list the GPU any more: what is published of it still has its UUID.
+	uuid := broken.GPUs[2].UUID
+	broken.GPUs[2].UUID = ""
+	if seen := n.See(broken, health.FromNode(broken), time.Unix(1000, 0)); seen.Node.GPUs[2].UUID != uuid || broken.GPUs[2].UUID != "" {
+		t.Errorf("the UUID of an unhealthy GPU is %q, want %q", seen.Node.GPUs[2].UUID, uuid)
+	}
 }
