@@ -103,7 +103,7 @@ func TestPrivileges(t *testing.T) {
 	want := map[string]powers{
 		"metax-gpu-device/cdi":        {Privileged: true, Writes: []string{"/run/metax-container-toolkit", "/var/lib/metax-container-toolkit", "/var/log/metax", "/var/run/cdi"}},
 		"metax-gpu-device/gpu-device": {Token: true, Writes: []string{"/run/metax-container-toolkit/k8s", "/run/metax/device-plugin", "/var/lib/kubelet/device-plugins", "/var/log/metax"}},
-		"metax-gpu-device/health":     {Privileged: true, Writes: []string{"/var/log/metax"}},
+		"metax-gpu-device/health":     {Privileged: true, Writes: []string{"/run/metax-container-toolkit", "/var/lib/metax-container-toolkit", "/var/log/metax", "/var/run/cdi"}},
 		"metax-gpu-label/gpu-label":   {Token: true, Writes: []string{"/run/metax-container-toolkit/validation", "/var/log/metax"}},
 		"metax-gpu-aware/gpu-aware":   {Token: true},
 		"metax-exporter/exporter":     {Writes: []string{"/var/log/metax"}},

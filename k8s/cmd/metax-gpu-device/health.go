@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"syscall"
 	"time"
 
@@ -17,6 +19,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/holders/procfs"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/node"
+	"github.com/metax-ctk/container-toolkit/internal/refresh"
 	"github.com/metax-ctk/container-toolkit/internal/sgpu"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/device/slicer"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/logging"
@@ -24,13 +27,16 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/reader"
 )
 
+// specTime is the time between two looks whether the CDI specs are there.
+const specTime = 5 * time.Second
+
 func healthCommand() *cli.Command {
 	return &cli.Command{
 		Name: "health", Usage: "looks at the health of the GPUs, and answers on a socket of the pod",
-		Flags: append([]cli.Flag{
-			&cli.StringFlag{Name: "root", Value: "/host", Usage: "`DIR` at which the files of the host are", EnvVars: []string{"METAX_GPU_DEVICE_ROOT"}},
+		Flags: slices.Concat(specFlags(), []cli.Flag{
 			&cli.StringFlag{Name: "socket", Value: protocol.HealthSocket, Usage: "answer on the socket at `PATH`", EnvVars: []string{"METAX_GPU_DEVICE_SOCKET"}},
 			&cli.BoolFlag{Name: "slices", Usage: "also makes and removes slices of GPUs for those who can ask", EnvVars: env("slices")},
+			&cli.BoolFlag{Name: "keep-specs", Usage: "also writes the CDI specs again when they are gone", EnvVars: env("keep-specs")},
 			&cli.StringFlag{Name: "kernel-log", Value: "/dev/kmsg", Usage: "count what the driver says about GPUs in the kernel's log at `PATH`; empty for none", EnvVars: env("kernel-log")},
 			&cli.StringFlag{Name: "kernel-log-state", Value: "/tmp/kernel-log.json", Usage: "keep the counts in the file at `PATH`", EnvVars: env("kernel-log-state")},
 			&cli.DurationFlag{
@@ -42,7 +48,7 @@ func healthCommand() *cli.Command {
 					return nil
 				},
 			},
-		}, logging.Flags(protocol.Device)...),
+		}, logging.Flags(protocol.Device)),
 		Action: serveHealth,
 	}
 }
@@ -76,6 +82,23 @@ func serveHealth(c *cli.Context) error {
 			Discover: at.Load,
 			Changer:  func() (sgpu.Changer, error) { return sgpu.New(host, at.Library, at.Run) },
 		}.Change
+	}
+	if c.Bool("keep-specs") {
+		writer, err := newWriter(c, log)
+		if err != nil {
+			return err
+		}
+		go writer.Keep(ctx, specTime, func(done refresh.Generation, err error) {
+			switch {
+			case errors.Is(err, discover.ErrNoGPU): // there is nothing to write
+				return
+			case err != nil:
+				log.Warn("files of the CDI specs are gone, and could not be written again; trying again", "error", err.Error())
+				return
+			}
+			log.Warn("files of the CDI specs were gone, and were written again")
+			logSpecs(log, done)
+		})
 	}
 	kernel, device, err := openKernelLog(c, log)
 	if err != nil {

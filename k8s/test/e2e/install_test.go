@@ -1,11 +1,13 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -48,6 +50,23 @@ func TestInstall(t *testing.T) {
 			n.remove(t, name)
 		})
 	}
+	t.Run("specs that somebody removed", func(t *testing.T) {
+		spec := n.Path("/run/cdi/metax-tech.com-gpu.json")
+		before, err := os.ReadFile(spec)
+		if err == nil {
+			err = os.Remove(spec)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		wait(t, "the CDI spec", func(context.Context) error {
+			now, err := os.ReadFile(spec)
+			if err == nil && !bytes.Equal(now, before) {
+				err = fmt.Errorf("it is another one:\n%s", now)
+			}
+			return err
+		})
+	})
 	t.Run("helm test", func(t *testing.T) {
 		n.must(t, "helm", "test", release, "-n", namespace)
 	})

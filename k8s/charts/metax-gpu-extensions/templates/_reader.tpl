@@ -15,7 +15,7 @@
 {{/*
 reader (dict "context" . "log" VALUES "slices" BOOL): the container that runs the vendor's library and mx-smi. It
 is privileged, because they open the devices; so it gets no token, and answers on a socket only. With
-slices, it also makes and removes slices of GPUs.
+slices, it also makes and removes slices of GPUs, and writes the CDI specs again when somebody removed them.
 */}}
 {{- define "metax.reader" -}}
 {{- $logDir := include "metax.logDir" . -}}
@@ -30,6 +30,9 @@ slices, it also makes and removes slices of GPUs.
     - --interval={{ .context.Values.gpuDevice.healthyInterval }}s
     {{- if .slices }}
     - --slices
+    - --keep-specs
+    - --engine-root={{ .context.Values.hostRoot }}
+    - --hook-dir=/var/lib/metax-container-toolkit
     {{- end }}
     {{- include "metax.logFlags" . | nindent 4 }}
   securityContext:
@@ -47,6 +50,11 @@ slices, it also makes and removes slices of GPUs.
     {{- include "metax.hostMounts" .context | nindent 4 }}
     {{- end }}
     - {name: host-opt, mountPath: /opt, readOnly: true}
+    {{- if .slices }}
+    - {name: cdi, mountPath: /var/run/cdi}
+    - {name: run, mountPath: /run/metax-container-toolkit}
+    - {name: lib, mountPath: /var/lib/metax-container-toolkit}
+    {{- end }}
     - {name: health, mountPath: /run/metax-health}
     - {name: tmp, mountPath: /tmp}
     {{- if $logDir }}
