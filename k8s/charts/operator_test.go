@@ -379,6 +379,7 @@ func TestOperatorRights(t *testing.T) {
 		"ClusterRole metax-operator-operator-define: patch apiextensions.k8s.io/customresourcedefinitions clusteroperators.gpu.metax-tech.com",
 		"ClusterRole metax-operator-operator-remove: delete,get,patch gpu.metax-tech.com/clusteroperators cluster-operator",
 		"ClusterRole metax-operator-operator-undefine: delete apiextensions.k8s.io/customresourcedefinitions clusteroperators.gpu.metax-tech.com",
+		"ClusterRole metax-operator-operator-undefine: delete coordination.k8s.io/leases metax-operator",
 		"ClusterRole metax-operator-operator-undefine: list gpu.metax-tech.com/clusteroperators",
 		"ClusterRole metax-operator-operator-drivers: create /pods/eviction",
 		"ClusterRole metax-operator-operator-drivers: list,watch /pods",

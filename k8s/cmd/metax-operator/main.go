@@ -4,6 +4,7 @@ package main
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -56,9 +57,15 @@ func newApp() *cli.App {
 				},
 			},
 			{
-				Name: "undefine", Usage: "deletes the definition of ClusterOperator unless an object is left, and ends", Flags: []cli.Flag{kubeconfig},
+				Name: "undefine", Usage: "deletes the controllers' Lease, and the definition of ClusterOperator unless an object is left, and ends",
+				Flags: []cli.Flag{
+					&cli.StringFlag{Name: "namespace", Usage: "`NAMESPACE` of the Lease", Required: true},
+					kubeconfig,
+				},
 				Action: func(c *cli.Context) error {
-					return removal(c, time.Minute, func(ctx context.Context, r controller.Removal) error { return r.Undefine(ctx) })
+					return removal(c, time.Minute, func(ctx context.Context, r controller.Removal) error {
+						return errors.Join(r.Lease(ctx, c.String("namespace")), r.Undefine(ctx))
+					})
 				},
 			},
 			{

@@ -20,7 +20,7 @@ func TestWrongOptions(t *testing.T) {
 		{"controller --namespace=a --kubeconfig=/nonexistent", "reach the API server"},
 		{"controller --namespace=a --log-level=loud", "loud"},
 		{"define --kubeconfig=/nonexistent", "reach the API server"},
-		{"undefine --kubeconfig=/nonexistent", "reach the API server"},
+		{"undefine --namespace=a --kubeconfig=/nonexistent", "reach the API server"},
 		{"remove --grace=soon", "invalid value"},
 		{"vf", `Required flag "node-name" not set`},
 		{"vf --node-name=a --root=/nonexistent", "no such file"},

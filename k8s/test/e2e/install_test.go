@@ -108,7 +108,7 @@ func (n *node) trace(t *testing.T) map[string][]string {
 		"conditions":  ours(conditions),
 		"allocatable": {allocatable.String()},
 		"cluster":     ours(kept(kinds)),
-		"namespace":   kept("-n", namespace, "daemonsets,deployments,services,configmaps,secrets,serviceaccounts,roles,rolebindings,pods"),
+		"namespace":   kept("-n", namespace, "daemonsets,deployments,services,configmaps,secrets,serviceaccounts,roles,rolebindings,pods,leases"),
 		"sockets":     n.sockets(t),
 		"files":       ours(n.files(t)),
 	}

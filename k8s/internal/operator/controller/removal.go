@@ -19,13 +19,16 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
-// Removal ends the ClusterOperator and the definition of the resource, for the hooks of the chart.
+// Removal ends the ClusterOperator, the definition of the resource and the Lease, for the hooks of the chart.
 type Removal struct {
 	Client dynamic.Interface
 	Log    *slog.Logger
 }
 
-var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+var (
+	definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	leases      = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
+)
 
 // Object deletes the ClusterOperator and waits for its end. If the controller does not let it go within the
 // grace, it is gone or stuck, and Object lets it go: what it deployed then ends as its dependents. It needs
@@ -107,5 +110,14 @@ func (r Removal) Undefine(ctx context.Context) error {
 		return fmt.Errorf("delete the definition %s: %w", v1alpha1.CRD, err)
 	}
 	r.Log.Info("deleted", "definition", v1alpha1.CRD)
+	return nil
+}
+
+// Lease deletes the Lease of the controllers of a namespace, for whose end the next one would wait. It needs delete on it.
+func (r Removal) Lease(ctx context.Context, namespace string) error {
+	err := r.Client.Resource(leases).Namespace(namespace).Delete(ctx, protocol.Operator, metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("delete the Lease %s: %w", protocol.Operator, err)
+	}
 	return nil
 }
