@@ -47,14 +47,15 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 	if err == nil {
 		return 0
 	}
+	if errors.Is(err, context.Canceled) {
+		return exitInterrupted
+	}
 	fmt.Fprintf(errs, "%s: %s\n", program, terminal.Message(err.Error()))
 	switch {
 	case errors.Is(err, errUsage):
 		return exitUsage
 	case errors.Is(err, errNoGPU):
 		return exitNoGPU
-	case errors.Is(err, context.Canceled):
-		return exitInterrupted
 	}
 	return exitFailed
 }
@@ -68,11 +69,11 @@ func newApp(out, errs io.Writer) *cli.App {
 		Action:         group,
 		Commands: []*cli.Command{
 			{
-				Name: "top", Usage: "how many GPUs are free and in use: of the cluster, of nodes, by pods", Action: topCluster,
+				Name: "top", Usage: "how many GPUs are free and in use: of the cluster, of nodes, by pods", Flags: watchFlags(), Action: watched(topCluster),
 				Subcommands: []*cli.Command{
-					{Name: "cluster", Usage: "the GPUs of all nodes together", Action: topCluster},
-					{Name: "node", Aliases: []string{"nodes"}, ArgsUsage: "[NODE]", Usage: "the nodes, or the GPUs of one", Action: topNode},
-					{Name: "pod", Aliases: []string{"pods"}, ArgsUsage: "[POD]", Usage: "the pods that request GPUs", Flags: []cli.Flag{allNamespaces()}, Action: topPod},
+					{Name: "cluster", Usage: "the GPUs of all nodes together", Flags: watchFlags(), Action: watched(topCluster)},
+					{Name: "node", Aliases: []string{"nodes"}, ArgsUsage: "[NODE]", Usage: "the nodes, or the GPUs of one", Flags: watchFlags(), Action: watched(topNode)},
+					{Name: "pod", Aliases: []string{"pods"}, ArgsUsage: "[POD]", Usage: "the pods that request GPUs", Flags: append(watchFlags(), allNamespaces()), Action: watched(topPod)},
 				},
 			},
 			{

@@ -46,6 +46,8 @@ func TestCommands(t *testing.T) {
 		{"top pod -A --from " + fixture, 0, "infer"},
 		{"top pod -A big --from " + fixture, 2, "leave out its name"},
 		{"top pod big --from " + fixture, 1, `no pod "big" in namespace default`},
+		{"top -w --from " + fixture, 2, "a file does not change"},
+		{"top pod --watch --interval 10ms", 2, "want at least 1s"},
 		{"topology node-a --from " + fixture, 0, "GPU0"},
 		{"topology node-a --format tree --from " + fixture, 0, "PCIe switch 3"},
 		{"topology node-a --format svg --from " + fixture, 0, "<svg "},

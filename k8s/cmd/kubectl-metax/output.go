@@ -23,7 +23,9 @@ func print(c *cli.Context, value any, table string) error {
 		var b bytes.Buffer
 		out := json.NewEncoder(&b)
 		out.SetEscapeHTML(false)
-		out.SetIndent("", "  ")
+		if !c.Bool("watch") || format == "yaml" { // otherwise it is a line
+			out.SetIndent("", "  ")
+		}
 		if err := out.Encode(value); err != nil {
 			return fmt.Errorf("encode output: %w", err)
 		}

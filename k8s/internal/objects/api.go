@@ -57,6 +57,9 @@ func (r Reader) Cluster(ctx context.Context) (Objects, error) {
 		return Objects{}, fmt.Errorf("list the pods: %w", err)
 	}
 	o.arrange()
+	if err := r.addUnread(ctx, &o); err != nil {
+		return Objects{}, fmt.Errorf("list the ConfigMaps: %w", err)
+	}
 	return o, nil
 }
 

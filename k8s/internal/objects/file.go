@@ -44,6 +44,7 @@ func Parse(text []byte) (Objects, error) {
 			return Objects{}, fmt.Errorf("%w: item %d: %w", ErrFile, i, err)
 		}
 	}
+	o.Unread = unread(o.Configs, o.Pods)
 	o.arrange()
 	return o, nil
 }

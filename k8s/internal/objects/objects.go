@@ -20,6 +20,8 @@ type Objects struct {
 	Events []corev1.Event
 	// Configs are the ConfigMaps that the programs of the chart follow.
 	Configs []corev1.ConfigMap
+	// Unread are ConfigMaps that have no effect.
+	Unread []Unread
 	// Missing says in lines what could not be read.
 	Missing []string
 }

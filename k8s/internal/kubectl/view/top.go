@@ -48,9 +48,9 @@ type Room struct {
 	Jobs int `json:"jobs"`
 }
 
-// Problem is what is wrong with a Node.
+// Problem is what is wrong with a Node, or with the cluster.
 type Problem struct {
-	Node    string `json:"node"`
+	Node    string `json:"node,omitempty"`
 	Message string `json:"message"`
 }
 
@@ -73,6 +73,9 @@ func NewCluster(o objects.Objects) Cluster {
 		for _, message := range n.Problems {
 			c.Problems = append(c.Problems, Problem{n.Name, message})
 		}
+	}
+	for _, u := range o.Unread {
+		c.Problems = append(c.Problems, Problem{Message: fmt.Sprintf("ConfigMap %s/%s has no effect: %s follows that of namespace %s (kubectl edit configmap -n %[4]s %[2]s)", u.Namespace, u.Name, u.Program, u.Reads)})
 	}
 	for _, name := range slices.Sorted(maps.Keys(products)) {
 		c.Products = append(c.Products, *products[name])
@@ -135,7 +138,10 @@ func (c Cluster) Text() string {
 	b.WriteByte('\n')
 	var problems []string
 	for _, p := range c.Problems {
-		problems = append(problems, p.Node+": "+p.Message)
+		if p.Node != "" {
+			p.Message = p.Node + ": " + p.Message
+		}
+		problems = append(problems, p.Message)
 	}
 	b.WriteString(lines(problems) + lines(c.Missing))
 	return b.String()
