@@ -197,3 +197,28 @@ func TestHostPathsTable(t *testing.T) {
 	}
 	compare(t, "hostpaths", want)
 }
+
+// TestPrintedConfigMaps: a ConfigMap of the pages can be applied as it is printed. Without a namespace it would be one of
+// the namespace default, which nobody reads.
+func TestPrintedConfigMaps(t *testing.T) {
+	block := regexp.MustCompile("(?s)```yaml\n(.*?)```")
+	found := map[string]int{}
+	for _, dir := range []string{"../../docs", "../../docs/zh"} {
+		for _, page := range []string{"kubernetes.md", "kubernetes-operator.md"} {
+			text, err := os.ReadFile(path.Join(dir, page))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, b := range block.FindAllStringSubmatch(string(text), -1) {
+				var c corev1.ConfigMap
+				if yaml.Unmarshal([]byte(b[1]), &c) == nil && len(c.Data) > 0 {
+					found[c.Kind+" "+c.Namespace+"/"+c.Name]++
+				}
+			}
+		}
+	}
+	want := map[string]int{"ConfigMap metax-gpu-extensions/metax-device-config": 2, "ConfigMap metax-operator/driver-config": 2, "ConfigMap metax-operator/metax-vfio-config": 2}
+	if diff := cmp.Diff(want, found); diff != "" {
+		t.Error(diff)
+	}
+}
