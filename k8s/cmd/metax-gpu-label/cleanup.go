@@ -61,7 +61,9 @@ func directory(name, value, holds string) cli.Flag {
 }
 
 func logger(c *cli.Context) *slog.Logger {
-	return slog.New(slog.NewJSONHandler(c.App.Writer, nil)).With("program", protocol.Label, "command", c.Command.FullName())
+	log := slog.New(slog.NewJSONHandler(c.App.Writer, nil)).With("program", protocol.Label, "command", c.Command.FullName())
+	slog.SetDefault(log) // of libraries
+	return log
 }
 
 func cleanFiles(c *cli.Context) error {

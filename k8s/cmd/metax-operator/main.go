@@ -126,6 +126,7 @@ func removal(c *cli.Context, limit time.Duration, step func(context.Context, con
 	ctx, cancel := context.WithTimeout(c.Context, limit)
 	defer cancel()
 	log := slog.New(slog.NewJSONHandler(c.App.Writer, nil)).With("program", protocol.Operator, "command", c.Command.Name)
+	slog.SetDefault(log) // of libraries
 	// The roles of a hook are a moment old, and the API server may not know them yet.
 	return cleanup.Retry(ctx, func(ctx context.Context) error { return step(ctx, controller.Removal{Client: client, Log: log}) })
 }
