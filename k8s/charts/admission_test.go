@@ -15,6 +15,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/apiserver/pkg/admission"
 	plugin "k8s.io/apiserver/pkg/admission/plugin/cel"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
@@ -302,7 +303,8 @@ func TestSlicePodPolicy(t *testing.T) {
 	}
 }
 
-// admit evaluates a policy of the chart as the API server does, and returns the first message.
+// admit evaluates a policy of the chart as the API server of Kubernetes 1.30 does, the first that has policies, and returns
+// the first message.
 func admit(t *testing.T, name string, r request) string {
 	t.Helper()
 	chart := extensions
@@ -314,13 +316,13 @@ func admit(t *testing.T, name string, r request) string {
 		t.Fatal(err)
 	}
 	policy := as[admissionregistrationv1.ValidatingAdmissionPolicy](t, objects(t, release), "ValidatingAdmissionPolicy/"+name)
-	compiler, err := plugin.NewCompositedCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion(), true))
+	compiler, err := plugin.NewCompositedCompiler(environment.MustBaseEnvSet(version.MajorMinor(1, 30), true))
 	if err != nil {
 		t.Fatal(err)
 	}
 	options := plugin.OptionalVariableDeclarations{StrictCost: true}
 	for _, v := range policy.Spec.Variables {
-		stored := compiler.CompileAndStoreVariable(&validating.Variable{Name: v.Name, Expression: v.Expression}, options, environment.StoredExpressions)
+		stored := compiler.CompileAndStoreVariable(&validating.Variable{Name: v.Name, Expression: v.Expression}, options, environment.NewExpressions)
 		if stored.Error != nil {
 			t.Fatal(stored.Error)
 		}
@@ -343,7 +345,7 @@ func admit(t *testing.T, name string, r request) string {
 	}
 	written := &admissionv1.AdmissionRequest{Name: r.name, SubResource: r.sub, UserInfo: user}
 	evaluate := func(expressions []plugin.ExpressionAccessor) int {
-		condition := compiler.CompileCondition(expressions, options, environment.StoredExpressions)
+		condition := compiler.CompileCondition(expressions, options, environment.NewExpressions)
 		if errs := condition.CompilationErrors(); len(errs) != 0 {
 			t.Fatal(errs)
 		}
