@@ -1,12 +1,14 @@
 package view
 
 import (
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/objects"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
@@ -22,6 +24,9 @@ type Pod struct {
 	// UUIDs are the GPUs that its containers were given, as metax-gpu-device says; empty if that is not
 	// known.
 	UUIDs []gpu.UUID `json:"uuids,omitempty"`
+	// Unhealthy are the devices of its containers that the kubelet calls unhealthy; older kubelets than 1.36 say nothing,
+	// unless their feature ResourceHealthStatus is on.
+	Unhealthy []string `json:"unhealthy,omitempty"`
 	// State is "pending", "starting", "running", "ending", "succeeded" or "failed".
 	State string `json:"state"`
 	// Message is why it is pending, as the scheduler says, or why it failed; empty for others.
@@ -47,6 +52,7 @@ func newPod(object *corev1.Pod) Pod {
 	if text, ok := object.Annotations[protocol.GivenAnnotation]; ok && p.Node != "" {
 		p.UUIDs, _ = protocol.ParseGiven(text) // not known if it is not valid
 	}
+	p.Unhealthy = unhealthyDevices(object)
 	switch {
 	case objects.HasEnded(object):
 		p.State = strings.ToLower(string(object.Status.Phase))
@@ -64,6 +70,32 @@ func newPod(object *corev1.Pod) Pod {
 		p.State = "starting"
 	}
 	return p
+}
+
+// unhealthyDevices returns the IDs of GPUs and slices that the status of a pod calls unhealthy, ascending.
+func unhealthyDevices(object *corev1.Pod) (ids []string) {
+	for _, c := range slices.Concat(object.Status.InitContainerStatuses, object.Status.ContainerStatuses) {
+		for _, r := range c.AllocatedResourcesStatus {
+			if r.Name != protocol.Resource && r.Name != protocol.SliceResource {
+				continue
+			}
+			for _, device := range r.Resources {
+				if device.Health == corev1.ResourceHealthStatusUnhealthy {
+					ids = append(ids, terminal.Line(string(device.ResourceID)))
+				}
+			}
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// healthText says which devices of a pod are unhealthy, "" if none is known to be.
+func (p Pod) healthText() string {
+	if len(p.Unhealthy) == 0 {
+		return ""
+	}
+	return "unhealthy: " + wording.Some(p.Unhealthy, mostLines)
 }
 
 func (p Pod) requests(resource string) int {
@@ -101,7 +133,7 @@ func NewPodList(o objects.Objects, namespace, name string) PodList {
 	return l
 }
 
-// Text is the list as a table, and why pods are pending.
+// Text is the list as a table, why pods are pending, and which have unhealthy GPUs.
 func (l PodList) Text() string {
 	if len(l.Items) == 0 {
 		return "no pod requests GPUs\n"
@@ -111,6 +143,9 @@ func (l PodList) Text() string {
 	for _, p := range l.Items {
 		if p.Message != "" {
 			why.WriteString(terminal.Line("pending: "+p.Namespace+"/"+p.Name+": "+p.Message) + "\n")
+		}
+		if text := p.healthText(); text != "" {
+			why.WriteString(terminal.Line(p.Namespace+"/"+p.Name+": "+text) + "\n")
 		}
 	}
 	return text + why.String()

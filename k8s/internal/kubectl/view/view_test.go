@@ -6,10 +6,12 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/metax-ctk/container-toolkit/k8s/internal/objects"
 )
@@ -81,6 +83,28 @@ func TestPodList(t *testing.T) {
 	}{{"", "", 7}, {"team", "", 5}, {"team", "big", 1}, {"default", "big", 0}, {"team", "done", 0}} {
 		if got := len(NewPodList(o, test.namespace, test.name).Items); got != test.want {
 			t.Errorf("%s/%s: %d pods, want %d", test.namespace, test.name, got, test.want)
+		}
+	}
+}
+
+// TestUnhealthyDevices: what the kubelet says of the devices of a pod, as of Kubernetes 1.36, is in both views of it.
+func TestUnhealthyDevices(t *testing.T) {
+	o := fixture(t)
+	at := slices.IndexFunc(o.Pods, func(p corev1.Pod) bool { return p.Name == "train-1" })
+	health := func(name corev1.ResourceName, id string, is corev1.ResourceHealthStatus) corev1.ResourceStatus {
+		return corev1.ResourceStatus{Name: name, Resources: []corev1.ResourceHealth{{ResourceID: corev1.ResourceID(id), Health: is}}}
+	}
+	o.Pods[at].Status.ContainerStatuses = []corev1.ContainerStatus{
+		{AllocatedResourcesStatus: []corev1.ResourceStatus{health("metax-tech.com/gpu", "GPU-2", "Unhealthy"), health("metax-tech.com/gpu", "GPU-3", "Healthy")}},
+		{AllocatedResourcesStatus: []corev1.ResourceStatus{health("metax-tech.com/gpu", "GPU-1\n", "Unhealthy"), health("other.com/nic", "nic", "Unhealthy")}},
+	}
+	list := NewPodList(o, "team", "train-1")
+	if got := list.Items[0].Unhealthy; !slices.Equal(got, []string{"GPU-1\ufffd", "GPU-2"}) {
+		t.Errorf("%q", got)
+	}
+	for _, text := range []string{list.Text(), NewWhy(o, &o.Pods[at]).Text()} {
+		if !strings.Contains(text, "unhealthy: GPU-1\ufffd, GPU-2\n") {
+			t.Error(text)
 		}
 	}
 }

@@ -34,6 +34,9 @@ func (w Why) Text() string {
 		b.WriteString(map[bool]string{true: "the scheduler says: ", false: ""}[p.State == "pending"] + terminal.Line(p.Message) + "\n")
 	}
 	b.WriteString(w.ownText())
+	if text := p.healthText(); text != "" {
+		b.WriteString(text + "\n")
+	}
 	if len(w.Nodes) > 0 {
 		b.WriteString("\n" + terminal.Table(w.rows()))
 	}
