@@ -5,7 +5,7 @@ func cases(n int) string {
 	case n == 1: // it has no name
 	case n == 2:
 		// It has none either.
-	case n == 3: // want "say in a comment"
+	/* want "say in a comment" */ case n == 3:
 	case n > 3:
 		return "many"
 	}
