@@ -117,7 +117,7 @@ func TestOperator(t *testing.T) {
 	t.Run("helm test", func(t *testing.T) { n.must(t, "helm", "test", release, "-n", namespace) })
 	t.Run("conditions", func(t *testing.T) {
 		n.condition(t, "Ready=True Deployed")
-		want := []string{"Ready=True Deployed", "LabelgenReady=True Deployed", "RuntimeReady=True Host", "DriverReady=True Host", "MACAReady=True Host", "DevicePluginReady=True Deployed", "NodesValidated=True Validated"}
+		want := []string{"Ready=True Deployed", "LabelgenReady=True Deployed", "RuntimeReady=True Host", "DriverReady=True Host", "MACAReady=True Host", "DevicePluginReady=True Deployed", "NodesValidated=True Validated", "ConfigUnderstood=True Understood"}
 		if d := cmp.Diff(want, n.conditions(t)); d != "" {
 			t.Error(d)
 		}
