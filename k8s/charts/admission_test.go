@@ -303,24 +303,16 @@ func TestSlicePodPolicy(t *testing.T) {
 	}
 }
 
-// admit evaluates a policy of the chart as the API server of Kubernetes 1.30 does, the first that has policies, and returns
-// the first message.
-func admit(t *testing.T, name string, r request) string {
+// admit evaluates a policy of the chart as the API server of Kubernetes 1.30 does, the first that has policies, with the
+// object that its binding names if it has params, and returns the first message.
+func admit(t *testing.T, name string, r request, params ...string) string {
 	t.Helper()
-	chart := extensions
-	if strings.HasPrefix(name, operator) {
-		chart = operator
-	}
-	release, err := renderChart(t, chart, "1.34.4", "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	policy := as[admissionregistrationv1.ValidatingAdmissionPolicy](t, objects(t, release), "ValidatingAdmissionPolicy/"+name)
+	policy := policyNamed(t, name)
 	compiler, err := plugin.NewCompositedCompiler(environment.MustBaseEnvSet(version.MajorMinor(1, 30), true))
 	if err != nil {
 		t.Fatal(err)
 	}
-	options := plugin.OptionalVariableDeclarations{StrictCost: true}
+	options := plugin.OptionalVariableDeclarations{StrictCost: true, HasParams: policy.Spec.ParamKind != nil}
 	for _, v := range policy.Spec.Variables {
 		stored := compiler.CompileAndStoreVariable(&validating.Variable{Name: v.Name, Expression: v.Expression}, options, environment.NewExpressions)
 		if stored.Error != nil {
@@ -349,7 +341,7 @@ func admit(t *testing.T, name string, r request) string {
 		if errs := condition.CompilationErrors(); len(errs) != 0 {
 			t.Fatal(errs)
 		}
-		results, _, err := condition.ForInput(context.Background(), attributes, written, plugin.OptionalVariableBindings{}, nil, apiservercel.RuntimeCELCostBudget)
+		results, _, err := condition.ForInput(context.Background(), attributes, written, plugin.OptionalVariableBindings{VersionedParams: object(t, strings.Join(params, ""))}, nil, apiservercel.RuntimeCELCostBudget)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -370,6 +362,25 @@ func admit(t *testing.T, name string, r request) string {
 		return policy.Spec.Validations[i].Message
 	}
 	return ""
+}
+
+// policies are those of both charts by name, once they are rendered.
+var policies = map[string]admissionregistrationv1.ValidatingAdmissionPolicy{}
+
+func policyNamed(t *testing.T, name string) admissionregistrationv1.ValidatingAdmissionPolicy {
+	t.Helper()
+	if _, ok := policies[name]; !ok {
+		chart, values := extensions, ""
+		if strings.HasPrefix(name, operator) {
+			chart, values = operator, withDriver
+		}
+		release, err := renderChart(t, chart, "1.34.4", values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		policies[name] = as[admissionregistrationv1.ValidatingAdmissionPolicy](t, objects(t, release), "ValidatingAdmissionPolicy/"+name)
+	}
+	return policies[name]
 }
 
 func object(t *testing.T, text string) runtime.Object {

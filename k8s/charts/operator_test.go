@@ -317,7 +317,7 @@ func TestOperatorPods(t *testing.T) {
 func TestLookPolicy(t *testing.T) {
 	const (
 		me      = "system:serviceaccount:metax-operator:metax-operator"
-		refused = "only pods that look at a GPU may be created, without token, volumes, namespaces of the host and privileges"
+		refused = "only pods that look at a GPU may be created, without token, volumes, variables from Secrets, namespaces of the host and privileges"
 		look    = "{metadata: {name: metax-gpu-look-a, ownerReferences: [{kind: ClusterOperator}]}, spec: {automountServiceAccountToken: false, serviceAccountName: default, " +
 			"containers: [{name: look, securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}, resources: {limits: {metax-tech.com/gpu: 1}}}]}}"
 	)
@@ -342,6 +342,9 @@ func TestLookPolicy(t *testing.T) {
 		{"a capability", me, change("drop: [ALL]", "drop: [ALL], add: [SYS_ADMIN]"), refused},
 		{"an init container", me, change("containers", "initContainers: [{name: i}], containers"), refused},
 		{"no GPU", me, change("metax-tech.com/gpu", "cpu"), refused},
+		{"a variable", me, change("{name: look", "{name: look, env: [{name: GOMEMLIMIT, value: 1MiB}]"), ""},
+		{"a Secret", me, change("{name: look", "{name: look, env: [{name: A, valueFrom: {secretKeyRef: {name: s, key: k}}}]"), refused},
+		{"all of a Secret", me, change("{name: look", "{name: look, envFrom: [{secretRef: {name: s}}]"), refused},
 	} {
 		if got := admit(t, "metax-operator-operator-looks", request{test.user, "", "p", "", "", test.pod}); got != test.want {
 			t.Errorf("%s: got %q, want %q", test.what, got, test.want)

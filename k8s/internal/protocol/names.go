@@ -82,6 +82,15 @@ const (
 	MACAAnnotation  = "metax-ctk.io/maca" // "true" for the host's MXMACA
 )
 
+// Labels of the Evictions that the operator requests, which its chart's policies compare with the ClusterOperator and the
+// pod: whether the pod uses GPUs, and "true" if no controller creates it again.
+const (
+	EvictsLabel      = "metax-ctk.io/evicts"
+	EvictsGPUPod     = "gpu-pod"
+	EvictsPod        = "pod"
+	EvictsAloneLabel = "metax-ctk.io/evicts-alone"
+)
+
 // The programs. A program's name is also its field manager and the source of its Events.
 const (
 	Device   = "metax-gpu-device"

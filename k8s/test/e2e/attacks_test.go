@@ -12,8 +12,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/test/cluster"
 )
 
-// An attack is a request that the API server must refuse, and words of its refusal. Its body is a merge patch, or that
-// of a POST where a path says so.
+// An attack is a request that the API server must refuse, and words of its refusal; without any, it must be answered.
+// Its body is a merge patch, or that of a POST where a path says so. A path is below /api/v1 unless it is absolute.
 type attack struct{ what, path, body, want string }
 
 // attackAs runs attacks with the token that a pod of a service account has, as from a node that was taken over;
@@ -38,8 +38,11 @@ func (n *node) attackAs(t *testing.T, account string, attacks []attack) {
 		if verb == "POST" {
 			request = client.CoreV1().RESTClient().Post().SetHeader("Content-Type", "application/json")
 		}
-		err := request.AbsPath("/api/v1", path).Body([]byte(a.body)).Do(within(t)).Error()
-		if err == nil || !strings.Contains(err.Error(), a.want) {
+		if !strings.HasPrefix(path, "/") {
+			path = "/api/v1/" + path
+		}
+		err := request.AbsPath(path).Body([]byte(a.body)).Do(within(t)).Error()
+		if (err == nil) != (a.want == "") || err != nil && !strings.Contains(err.Error(), a.want) {
 			t.Errorf("%s: %v; want a refusal with %q", a.what, err, a.want)
 		}
 	}
@@ -71,5 +74,30 @@ func (n *node) stolenToken(t *testing.T, pod string) {
 	n.attackAs(t, "", []attack{
 		{"slices by a binding", "POST namespaces/default/bindings", chosen, "may be written by schedulers only"},
 		{"slices by a binding of the pod", "POST namespaces/default/pods/" + pod + "/binding", chosen, "may be written by schedulers only"},
+	})
+}
+
+// stolenController tries what the token of the operator's controller must not do: with what is requested, and with pods.
+// pod requests GPUs and has no controller; in the end it is evicted.
+func (n *node) stolenController(t *testing.T, pod string) {
+	const requested, of = "PATCH /apis/gpu.metax-tech.com/v1alpha1/clusteroperators/cluster-operator", "has to say by the label"
+	evict := func(what, namespace, name, labels, want string) attack {
+		return attack{what, "POST namespaces/" + namespace + "/pods/" + name + "/eviction", `{"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "` + name + `", "labels": {` + labels + `}}}`, want}
+	}
+	const gpus, any, alone = `"metax-ctk.io/evicts": "gpu-pod"`, `"metax-ctk.io/evicts": "pod"`, `, "metax-ctk.io/evicts-alone": "true"`
+	own := n.agent(t, "metax-operator").Name
+	n.attackAs(t, "metax-operator", []attack{
+		{"what is requested", requested, `{"spec": {"driver": {"upgradePolicy": {"drain": {"enable": true}}}}}`, "the spec of a ClusterOperator may not be written"},
+		{"a pod of its own", "POST namespaces/" + namespace + "/pods", `{"metadata": {"name": "x"}, "spec": {"containers": [{"name": "x", "image": "x"}]}}`, "only pods that look at a GPU may be created"},
+		evict("any pod", "default", pod, "", of),
+		evict("a pod with GPUs", "default", pod, gpus+alone, "does not ask for this eviction"),
+		evict("a pod without GPUs", namespace, own, any, "does not ask for this eviction"),
+	})
+	n.patch(t, `{"driver": {"upgradePolicy": {"podDeletion": {"enable": true, "force": true}}}}`)
+	n.attackAs(t, "metax-operator", []attack{
+		evict("a pod without GPUs, requested for others", namespace, own, any, "does not ask for this eviction"),
+		evict("a pod without GPUs that is called one with GPUs", namespace, own, gpus, "the pod uses no GPU"),
+		evict("a pod that nobody creates again", "default", pod, gpus, "those without a controller only with the label"),
+		evict("what is requested", "default", pod, gpus+alone, ""),
 	})
 }

@@ -37,7 +37,7 @@ func TestOperatorAll(t *testing.T) {
 		t.Error("/opt/mxdriver/bin of the container is empty")
 	}
 	n.hasMACA(t, "looks", "3.8.0.1")
-	n.remove(t, "looks")
+	t.Run("a stolen token", func(t *testing.T) { n.stolenController(t, "looks") })
 	n.uninstall(t, release)
 	n.driver(t, oldDriver)
 	if d := cmp.Diff(engine, n.engineFiles(t)); d != "" {

@@ -196,8 +196,15 @@ func (u *Upgrader) evict(ctx context.Context, p rollout.Pod, now time.Time) erro
 		u.tried = map[types.UID]time.Time{}
 	}
 	u.tried[uid] = now
+	says := map[string]string{protocol.EvictsLabel: protocol.EvictsPod}
+	if p.GPU {
+		says[protocol.EvictsLabel] = protocol.EvictsGPUPod
+	}
+	if !p.Managed {
+		says[protocol.EvictsAloneLabel] = "true"
+	}
 	err := u.Evict(ctx, &policyv1.Eviction{
-		ObjectMeta:    metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name},
+		ObjectMeta:    metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name, Labels: says},
 		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}},
 	})
 	switch {

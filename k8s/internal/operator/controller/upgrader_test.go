@@ -6,8 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -157,6 +159,31 @@ func TestUsesGPU(t *testing.T) {
 		p := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{name: {}}}}}}}
 		if usesGPU(p) != want {
 			t.Errorf("%s: %t", name, !want)
+		}
+	}
+}
+
+// TestEvictionLabels: an Eviction says what the chart's policies compare with the pod.
+func TestEvictionLabels(t *testing.T) {
+	for _, test := range []struct {
+		pod  rollout.Pod
+		want map[string]string
+	}{
+		{rollout.Pod{GPU: true, Managed: true}, map[string]string{"metax-ctk.io/evicts": "gpu-pod"}},
+		{rollout.Pod{Managed: true}, map[string]string{"metax-ctk.io/evicts": "pod"}},
+		{rollout.Pod{GPU: true}, map[string]string{"metax-ctk.io/evicts": "gpu-pod", "metax-ctk.io/evicts-alone": "true"}},
+	} {
+		var got *policyv1.Eviction
+		u := &Upgrader{Log: slog.New(slog.DiscardHandler), Evict: func(_ context.Context, e *policyv1.Eviction) error {
+			got = e
+			return nil
+		}}
+		test.pod.UID = "u"
+		if err := u.evict(t.Context(), test.pod, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(test.want, got.Labels); d != "" || *got.DeleteOptions.Preconditions.UID != "u" {
+			t.Errorf("%+v: %s", test.pod, d)
 		}
 	}
 }
