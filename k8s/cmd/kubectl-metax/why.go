@@ -34,6 +34,9 @@ func whyPod(c *cli.Context) error {
 		if err := s.reader.AddConfigs(c.Context, &o, objects.IsAware); err != nil {
 			return err
 		}
+		if err := s.reader.AddAsked(c.Context, &o); err != nil {
+			return err
+		}
 	}
 	w := view.NewWhy(o, pod)
 	return print(c, w, w.Text())

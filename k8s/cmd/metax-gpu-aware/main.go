@@ -57,6 +57,7 @@ func flags() []cli.Flag {
 		&cli.StringFlag{Name: "policy", Value: key.Spread.String(), EnvVars: env("POLICY"), Usage: "how nodes are compared for pods that do not say: " + alloc.PolicyWords},
 		&cli.StringFlag{Name: "namespace", Value: protocol.Namespace, EnvVars: env("NAMESPACE"), Usage: "namespace of the ConfigMap"},
 		&cli.StringFlag{Name: "config-map", EnvVars: env("CONFIG_MAP"), Usage: "name of the ConfigMap with scoreWeight and lossWeight; empty for none"},
+		&cli.StringSliceFlag{Name: "scheduler", EnvVars: env("SCHEDULER"), Usage: "schedulerName of pods that are placed with a question; an Event about a pod says that there was none"},
 		&cli.StringFlag{Name: "kubeconfig", EnvVars: env("KUBECONFIG"), Usage: "file to reach the API server with; empty in a pod"},
 	}, logging.Flags(protocol.Aware)...)
 }
@@ -108,8 +109,10 @@ func serve(c *cli.Context, o options, client corev1client.CoreV1Interface, log *
 	cluster := extender.NewCluster(corev1.ResourceName(c.String("resource")), o.policy)
 	registry := prometheus.NewRegistry()
 	metrics := extender.NewMetrics(registry, cluster)
-	e := &extender.Extender{Cluster: cluster, MaxBody: c.Int64("max-body"), Log: log, Metrics: metrics}
-	reporter := &extender.Reporter{Client: client, Log: log}
+	questions := extender.NewQuestions(c.StringSlice("scheduler"))
+	cluster.Placed = questions.Place
+	e := &extender.Extender{Cluster: cluster, Questions: questions, MaxBody: c.Int64("max-body"), Log: log, Metrics: metrics}
+	reporter := &extender.Reporter{Client: client, Namespace: c.String("namespace"), Metrics: metrics, Log: log}
 	var running sync.WaitGroup
 	follower := &extender.Follower{Cluster: cluster, Weigh: func(data map[string]string, over []string) {
 		w, problems := protocol.ParseWeights(data)
@@ -124,9 +127,12 @@ func serve(c *cli.Context, o options, client corev1client.CoreV1Interface, log *
 		}
 		e.Weigh(w)
 	}}
+	if len(c.StringSlice("scheduler")) > 0 {
+		follower.Share = questions.Share
+	}
 	e.Ready = follower.Ready
 	running.Go(func() { follower.Run(ctx, client, c.String("namespace"), c.String("config-map")) })
-	running.Go(func() { reporter.Run(ctx, cluster) })
+	running.Go(func() { reporter.Run(ctx, cluster, questions) })
 	running.Go(func() { stop(extender.Serve(ctx, c.String("address"), o.tls, e.Handler())) })
 	if address := c.String("metrics-address"); address != "" {
 		running.Go(func() {

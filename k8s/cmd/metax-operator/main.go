@@ -44,6 +44,7 @@ func newApp() *cli.App {
 					&cli.StringFlag{Name: "release", Value: protocol.Operator, Usage: "`NAME` in the labels of what is deployed"},
 					&cli.StringFlag{Name: "values", Usage: "`FILE` with values of the chart metax-gpu-extensions"},
 					&cli.StringFlag{Name: "values-sha256", Usage: "`SUM` that the file of --values has to have; empty for any"},
+					&cli.StringFlag{Name: "aware-namespace", Usage: "`NAMESPACE` of metax-gpu-aware; empty without it"},
 					&cli.BoolFlag{Name: "driver-upgrades", Usage: "upgrade the driver of nodes, which needs more rights"},
 					&cli.StringFlag{Name: "health-address", Value: ":8081", Usage: "`ADDRESS` of /healthz and /readyz"},
 					&cli.StringFlag{Name: "metrics-address", Value: "0", Usage: "`ADDRESS` of /metrics; 0 for none"},
@@ -109,7 +110,7 @@ func control(c *cli.Context) error {
 		return err
 	}
 	return controller.Run(c.Context, config, controller.Options{
-		Namespace: c.String("namespace"), Health: c.String("health-address"), Metrics: c.String("metrics-address"), Manifests: manifests, Upgrades: c.Bool("driver-upgrades"), Log: log,
+		Namespace: c.String("namespace"), AwareNamespace: c.String("aware-namespace"), Health: c.String("health-address"), Metrics: c.String("metrics-address"), Manifests: manifests, Upgrades: c.Bool("driver-upgrades"), Log: log,
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -135,6 +136,23 @@ func (r Reader) AddConfigs(ctx context.Context, o *Objects, follows func(*corev1
 				return fmt.Errorf("read the ConfigMap %s: %w", name, err)
 			}
 		}
+	}
+	return nil
+}
+
+// AddAsked adds what the scheduler extenders among the pods know of the schedulers.
+func (r Reader) AddAsked(ctx context.Context, o *Objects) error {
+	i := slices.IndexFunc(o.Pods, func(p corev1.Pod) bool { return IsAware(&p) })
+	if i < 0 {
+		return nil
+	}
+	c, err := r.Client.ConfigMaps(o.Pods[i].Namespace).Get(ctx, protocol.AskedConfigMap, metav1.GetOptions{})
+	switch {
+	case err == nil:
+		o.Asked = protocol.ParseAsked(c.Data)
+	case apierrors.IsForbidden(err), apierrors.IsNotFound(err): // of a version before, or without gpuAware.schedulers
+	default:
+		return fmt.Errorf("read the ConfigMap %s: %w", protocol.AskedConfigMap, err)
 	}
 	return nil
 }

@@ -22,6 +22,8 @@ type Objects struct {
 	Configs []corev1.ConfigMap
 	// Unread are ConfigMaps that have no effect.
 	Unread []Unread
+	// Asked is what metax-gpu-aware knows of the schedulers that are meant to ask it, by name.
+	Asked map[string]protocol.Asked
 	// Missing says in lines what could not be read.
 	Missing []string
 }

@@ -215,6 +215,11 @@ func TestMistakes(t *testing.T) {
 		{"ParseLock", "mistyped", lock("2026-08-21T10:00:00Z,a"), "refused"},
 		{"ParseLock", "empty pod", lock("2026-08-21T10:00:00Z,a,"), "refused"},
 
+		{"ParseAsked", "absent", outcome(protocol.ParseAsked(nil), nil), "{}"},
+		{"ParseAsked", "empty", outcome(protocol.ParseAsked(map[string]string{"asked.a": "", "unasked.a": ""}), nil), "{}"},
+		{"ParseAsked", "misspelt key", outcome(protocol.ParseAsked(map[string]string{"aked.a": "2026-01-01T00:00:00Z"}), nil), "{}"},
+		{"ParseAsked", "mistyped time", outcome(protocol.ParseAsked(map[string]string{"asked.a": "1767225600"}), nil), "{}"},
+
 		{"ParseExtenderArgs", "empty", args(""), "refused"},
 		{"ParseExtenderArgs", "null", args("null"), "refused"},
 		{"ParseExtenderArgs", "absent pod", args(`{"NodeNames": ["a"]}`), "refused"},

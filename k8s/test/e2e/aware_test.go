@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/scheduler/nodescore/nodescoretest"
 	"github.com/metax-ctk/container-toolkit/k8s/test/cluster"
 )
@@ -325,7 +326,7 @@ func TestAwareChart(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "c500-8")
 	n.must(t, "kubectl", "label", "node", cluster.NodeName, "node-role.kubernetes.io/control-plane=")
-	release := n.install(t, "--set", "deployExtenderGPUAware=true", "--set", "readers[0].kind=ServiceAccount,readers[0].name=reader,readers[0].namespace="+namespace)
+	release := n.install(t, "--set", "deployExtenderGPUAware=true", "--set", "gpuAware.schedulers={default-scheduler,silent}", "--set", "readers[0].kind=ServiceAccount,readers[0].name=reader,readers[0].namespace="+namespace)
 	n.account(t, "reader", namespace)
 	n.must(t, "bash", "-c", "kubectl get svc -n metax-gpu | grep gpu-aware")
 	n.must(t, "kubectl", "rollout", "status", "-n", awareNamespace, "daemonset/metax-gpu-aware", "--timeout=60s")
@@ -352,6 +353,12 @@ func TestAwareChart(t *testing.T) {
 		return err
 	})
 
+	silent := gpuPod("silent", 1, "")
+	silent.Spec.SchedulerName = "silent"
+	n.create(t, silent)
+	if err := n.pods().Bind(within(t), &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: "silent"}, Target: corev1.ObjectReference{Kind: "Node", Name: "without-annotations"}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
 	config := n.must(t, "kubectl", "get", "cm", "-n", awareNamespace, "metax-gpu-aware-scheduler", "-o", `jsonpath={.data.extender\.yaml}`)
 	if err := n.Reschedule(within(t), config); err != nil {
 		t.Fatal(err)
@@ -384,6 +391,16 @@ func TestAwareChart(t *testing.T) {
 		}
 		return err
 	})
+	wait(t, "the Event of the pod that was placed without a question", func(ctx context.Context) error {
+		list, err := n.Client.CoreV1().Events(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "reason=" + protocol.NotAskedReason})
+		if err == nil && (len(list.Items) != 1 || list.Items[0].InvolvedObject.Name != "silent") {
+			err = fmt.Errorf("there are %d", len(list.Items))
+		}
+		return err
+	})
+	if out, err := n.metax(within(t), "reader", "why", "silent"); err != nil || !strings.Contains(out, "silent does not ask metax-gpu-aware") {
+		t.Errorf("%v\n%s", err, out)
+	}
 	n.must(t, "kubectl", "delete", "node", "quad", "halves", "without-annotations") // nothing can be cleaned there
 	n.uninstall(t, release)
 }

@@ -3,6 +3,7 @@ package view
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	scheduling "k8s.io/component-helpers/scheduling/corev1"
@@ -115,6 +116,10 @@ func NewWhy(o objects.Objects, object *corev1.Pod) Why {
 	}
 	if !e.runs && len(o.Missing) == 0 && slices.ContainsFunc(w.Nodes, func(v Verdict) bool { return v.Rank > 0 }) {
 		w.Notes = append(w.Notes, "no metax-gpu-aware runs in this cluster, so kube-scheduler does not know these ranks")
+	}
+	if asked := o.Asked[object.Spec.SchedulerName]; asked.IsSilent() {
+		w.Notes = append(w.Notes, fmt.Sprintf("%s does not ask metax-gpu-aware, so it does not know these ranks: it placed %s without a question at %s (docs/kubernetes-schedulers.md)",
+			object.Spec.SchedulerName, asked.Pod, asked.Unasked.UTC().Format(time.RFC3339)))
 	}
 	return w
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -155,6 +156,21 @@ func TestUnknownGPUs(t *testing.T) {
 		w := NewWhy(o, p)
 		if v := w.Nodes[0]; w.Own != nil || !strings.HasPrefix(v.Reason, "which GPUs the pod has is not known") {
 			t.Errorf("%q: %+v, %+v", annotation, w.Own, v)
+		}
+	}
+}
+
+// TestWhyNotAsked: a scheduler that does not ask does not know the ranks.
+func TestWhyNotAsked(t *testing.T) {
+	o := fixture(t)
+	p := find(t, o, "big").DeepCopy()
+	p.Spec.SchedulerName = "s"
+	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for asked, want := range map[time.Time]bool{{}: true, at.Add(time.Second): false} {
+		o.Asked = map[string]protocol.Asked{"s": {Last: asked, Unasked: at, Pod: "ns/p"}}
+		const note = "s does not ask metax-gpu-aware, so it does not know these ranks: it placed ns/p without a question at 2026-01-01T00:00:00Z (docs/kubernetes-schedulers.md)"
+		if text := NewWhy(o, p).Text(); strings.Contains(text, note) != want {
+			t.Errorf("asked %v:\n%s", asked, text)
 		}
 	}
 }

@@ -46,9 +46,11 @@ import (
 // Options are those of the controller.
 type Options struct {
 	Namespace string // of the DaemonSets and the Lease
-	Health    string // address of /healthz and /readyz
-	Metrics   string // address of /metrics, "0" for none
-	Manifests plan.Manifests
+	// AwareNamespace is that of the scheduler extender, which says there which schedulers ask; empty without it.
+	AwareNamespace string
+	Health         string // address of /healthz and /readyz
+	Metrics        string // address of /metrics, "0" for none
+	Manifests      plan.Manifests
 	// Upgrades reports whether the controller upgrades drivers, for which it needs more rights. If not, it only puts
 	// nodes back into service that an upgrade took before.
 	Upgrades bool
@@ -102,7 +104,7 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 	}
 	only := reconcile.Request{NamespacedName: types.NamespacedName{Name: v1alpha1.Name}}
 	always := func(context.Context, client.Object) []reconcile.Request { return []reconcile.Request{only} }
-	r := &Reconciler{Client: m.GetClient(), Manifests: o.Manifests, Namespace: o.Namespace, Log: o.Log, Now: o.clock().Now, Configs: map[string]client.Reader{}}
+	r := &Reconciler{Client: m.GetClient(), Manifests: o.Manifests, ConfigMaps: o.configMaps(), Namespace: o.Namespace, Log: o.Log, Now: o.clock().Now, Configs: map[string]client.Reader{}}
 	if r.Upgrader, err = newUpgrader(m, config, o); err == nil {
 		err = r.Upgrader.watch(m, only, o.queue())
 	}
@@ -124,16 +126,14 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 		},
 		GenericFunc: func(event.GenericEvent) bool { return false },
 	}))
-	for _, edited := range plan.EditedConfigMaps {
-		for _, name := range []string{edited, protocol.ValuesOf(edited)} {
-			one, err := configCache(m, config, o.Namespace, name)
-			if err != nil {
-				return err
-			}
-			r.Configs[name] = one
-			all.WatchesRawSource(source.Kind(one, &corev1.ConfigMap{}, handler.TypedEnqueueRequestsFromMapFunc(
-				func(context.Context, *corev1.ConfigMap) []reconcile.Request { return []reconcile.Request{only} })))
+	for name, namespace := range o.configMaps() {
+		one, err := configCache(m, config, namespace, name)
+		if err != nil {
+			return err
 		}
+		r.Configs[name] = one
+		all.WatchesRawSource(source.Kind(one, &corev1.ConfigMap{}, handler.TypedEnqueueRequestsFromMapFunc(
+			func(context.Context, *corev1.ConfigMap) []reconcile.Request { return []reconcile.Request{only} })))
 	}
 	if err = all.Complete(r); err != nil {
 		return fmt.Errorf("watch the cluster: %w", err)
@@ -171,6 +171,18 @@ func newUpgrader(m manager.Manager, config *rest.Config, o Options) (*Upgrader, 
 		return kube.PolicyV1().Evictions(e.Namespace).Evict(ctx, e)
 	}
 	return &Upgrader{Client: m.GetClient(), Namespace: o.Namespace, Upgrades: o.Upgrades, Log: o.Log, Now: o.clock().Now, Evict: evict}, nil
+}
+
+// configMaps are the names of the ConfigMaps that are read, with their namespaces.
+func (o Options) configMaps() map[string]string {
+	all := map[string]string{}
+	for _, edited := range plan.EditedConfigMaps {
+		all[edited], all[protocol.ValuesOf(edited)] = o.Namespace, o.Namespace
+	}
+	if o.AwareNamespace != "" {
+		all[protocol.AskedConfigMap] = o.AwareNamespace
+	}
+	return all
 }
 
 // configCache is a cache of one ConfigMap, so that list and watch by its name are enough.

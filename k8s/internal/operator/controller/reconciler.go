@@ -33,9 +33,10 @@ type Reconciler struct {
 	Now       func() time.Time
 	// Upgrader upgrades drivers, or only puts nodes back into service.
 	Upgrader *Upgrader
-	// Configs read the ConfigMaps that people edit and those with the chart's values, each of them the one of its name.
+	// ConfigMaps are the names of the ConfigMaps that are read, with their namespaces, and Configs reads each of them.
 	// They need list and watch on it.
-	Configs map[string]client.Reader
+	ConfigMaps map[string]string
+	Configs    map[string]client.Reader
 }
 
 // Reconcile does all that is to be done now. What it waits for comes as an event.
@@ -163,12 +164,12 @@ func (r *Reconciler) nodes(ctx context.Context) (plan.Nodes, error) {
 	return plan.Count(list.Items), nil
 }
 
-// configs returns the data of the ConfigMaps that people edit and of those with the chart's values, by their names.
+// configs returns the data of the ConfigMaps by their names.
 func (r *Reconciler) configs(ctx context.Context) (map[string]map[string]string, error) {
 	all := map[string]map[string]string{}
 	for name, reader := range r.Configs {
 		var c corev1.ConfigMap
-		err := reader.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: name}, &c)
+		err := reader.Get(ctx, client.ObjectKey{Namespace: r.ConfigMaps[name], Name: name}, &c)
 		if client.IgnoreNotFound(err) != nil {
 			return nil, fmt.Errorf("read ConfigMap %s: %w", name, err)
 		}

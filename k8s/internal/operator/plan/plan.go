@@ -89,7 +89,7 @@ func said(kind string, ok bool, reason, message string, args ...any) outcome {
 // states are all components, in the order in which a node goes through them.
 var states = []func(Input) outcome{
 	labelState, runtimeState, driverState, upgradeState, macaState, macaSet("MACADeployed", protocol.MACA, "MXC"), macaSet("MACANDeployed", protocol.MACAN, "MXN"),
-	vfState, vfioState, deviceState, validationState, exporterState, unbuiltState, understoodState, editedState,
+	vfState, vfioState, deviceState, validationState, exporterState, unbuiltState, understoodState, editedState, askedState,
 }
 
 // Decide returns what is to be done. It reads no clock: a condition keeps its time unless it changes, and a

@@ -2,8 +2,10 @@ package plan
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
@@ -14,11 +16,14 @@ import (
 const (
 	ConfigUnderstood = "ConfigUnderstood"
 	ValuesApplied    = "ValuesApplied"
+	// SchedulerAsks is False while a scheduler places pods without asking metax-gpu-aware; else there is none.
+	SchedulerAsks = "SchedulerAsks"
 
 	Understood    = "Understood"
 	NotUnderstood = "NotUnderstood" // a ConfigMap has a mistake, or names a node that there is not
 	Pending       = "Pending"       // a change waits until GPUs are idle
 	Edited        = "Edited"        // a ConfigMap holds instead of the chart's values
+	NotAsked      = "NotAsked"
 )
 
 // EditedConfigMaps are the names of the ConfigMaps that people edit, in the order in which conditions tell of them.
@@ -75,6 +80,23 @@ func editedState(in Input) outcome {
 		return outcome{}
 	}
 	out := said(ValuesApplied, false, Edited, "%s", strings.Join(all, "; "))
+	out.aside = true
+	return out
+}
+
+// askedState says which schedulers do not ask metax-gpu-aware.
+func askedState(in Input) outcome {
+	var silent []string
+	schedulers := protocol.ParseAsked(in.Configs[protocol.AskedConfigMap])
+	for _, name := range slices.Sorted(maps.Keys(schedulers)) {
+		if s := schedulers[name]; s.IsSilent() {
+			silent = append(silent, fmt.Sprintf("%.63s placed pod %s at %s without a question", name, s.Pod, s.Unasked.UTC().Format(time.RFC3339)))
+		}
+	}
+	if len(silent) == 0 {
+		return outcome{}
+	}
+	out := said(SchedulerAsks, false, NotAsked, "metax-gpu-aware is not asked (docs/kubernetes-schedulers.md): %s", wording.Some(silent, mostNames))
 	out.aside = true
 	return out
 }

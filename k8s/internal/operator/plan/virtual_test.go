@@ -110,6 +110,13 @@ func TestUnderstood(t *testing.T) {
 			nil,
 			"ValuesApplied=False Edited ConfigMap driver-config is edited and holds instead of the chart's values: node-vfnums", "Ready=True all components are as requested", true,
 		},
+		{
+			"a scheduler that does not ask",
+			map[string]data{protocol.AskedConfigMap: {"unasked.b": "2026-01-01T00:00:00Z ns/p", "asked.a": "2026-01-01T00:00:00Z"}},
+			nil,
+			"SchedulerAsks=False NotAsked metax-gpu-aware is not asked (docs/kubernetes-schedulers.md): b placed pod ns/p at 2026-01-01T00:00:00Z without a question", "Ready=True all components are as requested", false,
+		},
+		{"schedulers that ask", map[string]data{protocol.AskedConfigMap: {"unasked.a": "2026-01-01T00:00:00Z ns/p", "asked.a": "2026-01-01T00:00:01Z"}}, nil, "", "Ready=True all components are as requested", false},
 	} {
 		w := &world{Manifests: manifests(t, ""), nodes: Nodes{All: []string{"a", "b"}, GPU: 2, Pending: test.pending, Families: map[string]int32{}}, present: map[string]*appsv1.DaemonSet{}, configs: test.configs}
 		o := object(t, "{}")
@@ -117,7 +124,7 @@ func TestUnderstood(t *testing.T) {
 		p := w.run(o)
 		var conditions []string
 		for _, c := range p.Status.Conditions {
-			if c.Type == ConfigUnderstood && c.Status == "False" || c.Type == ValuesApplied {
+			if c.Type == ConfigUnderstood && c.Status == "False" || c.Type == ValuesApplied || c.Type == SchedulerAsks {
 				conditions = append(conditions, fmt.Sprintf("%s=%s %s %s", c.Type, c.Status, c.Reason, c.Message))
 			}
 		}

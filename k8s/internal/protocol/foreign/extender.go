@@ -62,7 +62,7 @@ const (
 )
 
 // ParseExtenderArgs reads a question of kube-scheduler: the names of the nodes, and of the pod what decides which GPUs
-// it requests, where its names, what the containers request of one resource and the annotations with these names.
+// it requests, where its names, its UID and its scheduler, what the containers request of one resource and the annotations with these names.
 // Nothing else is decoded. The error is an ErrExtender.
 func ParseExtenderArgs(text []byte, resource corev1.ResourceName, annotations ...string) (a ExtenderArgs, err error) {
 	if !json.Valid(text) {

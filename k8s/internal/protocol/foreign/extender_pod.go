@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // podReader reads of a pod what a scheduler extender needs.
@@ -25,6 +26,10 @@ func (r podReader) read(text []byte) error {
 				switch name {
 				case "containers":
 					return within(name, r.readContainers(value, &r.pod.Spec.Containers))
+				case "schedulerName":
+					var err error
+					r.pod.Spec.SchedulerName, err = readName(value)
+					return err
 				case "initContainers":
 					return within(name, r.readContainers(value, &r.pod.Spec.InitContainers))
 				}
@@ -42,6 +47,10 @@ func (r podReader) readMeta(text []byte) error {
 			r.pod.Name, err = readName(value)
 		case "namespace":
 			r.pod.Namespace, err = readName(value)
+		case "uid":
+			var uid string
+			uid, err = readName(value)
+			r.pod.UID = types.UID(uid)
 		case "annotations":
 			r.pod.Annotations = map[string]string{}
 			err = eachMember(value, func(name string, value []byte) (err error) {

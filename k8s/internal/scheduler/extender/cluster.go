@@ -21,6 +21,9 @@ type Cluster struct {
 	resource corev1.ResourceName
 	policy   key.Policy // of pods that have none
 	now      func() time.Time
+	// Placed is called with each pod that has come to a node, if it is not nil; not with those of a list, of which it is
+	// not known since when they are there.
+	Placed func(*corev1.Pod)
 
 	mu    sync.Mutex
 	nodes map[string]*nodeEntry
@@ -231,7 +234,12 @@ func (s podStore) Update(object any) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if pod, ok := object.(*corev1.Pod); ok {
+		at := pod.Namespace + "/" + pod.Name
+		before := s.pods[at].uid
 		s.setPod(pod)
+		if is := s.pods[at].uid; s.Placed != nil && is != "" && is != before {
+			s.Placed(pod)
+		}
 	}
 	return nil
 }

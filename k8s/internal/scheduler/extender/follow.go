@@ -21,6 +21,9 @@ type Follower struct {
 	// Weigh is called with the data of the ConfigMap that holds, and with the keys that the chart's values say otherwise,
 	// at first and whenever that changes, one call after the other.
 	Weigh func(data map[string]string, over []string)
+	// Share is called with the data of the ConfigMap protocol.AskedConfigMap, at first and whenever it changes; nil: it
+	// is not followed.
+	Share func(data map[string]string)
 
 	nodes, pods atomic.Bool // the first list is there
 }
@@ -58,8 +61,11 @@ func (f *Follower) Run(ctx context.Context, client corev1client.CoreV1Interface,
 			if !edits {
 				name = protocol.ValuesOf(configMap)
 			}
-			follow("configmaps", namespace, fields.OneTermEqualSelector("metadata.name", name), &corev1.ConfigMap{}, weightStore{w, edits})
+			follow("configmaps", namespace, fields.OneTermEqualSelector("metadata.name", name), &corev1.ConfigMap{}, mapStore{func(data map[string]string) { w.set(edits, data) }})
 		}
+	}
+	if f.Share != nil {
+		follow("configmaps", namespace, fields.OneTermEqualSelector("metadata.name", protocol.AskedConfigMap), &corev1.ConfigMap{}, mapStore{f.Share})
 	}
 	running.Wait()
 }
@@ -91,31 +97,28 @@ func (w *weights) set(edits bool, data map[string]string) {
 	}
 }
 
-// weightStore reads the only ConfigMap that it is given.
-type weightStore struct {
-	weights *weights
-	edits   bool
-}
+// mapStore tells the data of the only ConfigMap that it is given.
+type mapStore struct{ tell func(map[string]string) }
 
-func (s weightStore) Add(object any) error { return s.Update(object) }
+func (s mapStore) Add(object any) error { return s.Update(object) }
 
-func (s weightStore) Update(object any) error {
+func (s mapStore) Update(object any) error {
 	if m, ok := object.(*corev1.ConfigMap); ok {
-		s.weights.set(s.edits, m.Data)
+		s.tell(m.Data)
 	}
 	return nil
 }
 
-func (s weightStore) Delete(any) error {
-	s.weights.set(s.edits, nil)
+func (s mapStore) Delete(any) error {
+	s.tell(nil)
 	return nil
 }
 
-func (s weightStore) Replace(objects []any, _ string) error {
+func (s mapStore) Replace(objects []any, _ string) error {
 	if len(objects) == 0 {
 		return s.Delete(nil)
 	}
 	return s.Update(objects[0])
 }
 
-func (s weightStore) Resync() error { return nil }
+func (s mapStore) Resync() error { return nil }

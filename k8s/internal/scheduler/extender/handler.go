@@ -17,6 +17,8 @@ import (
 // Extender answers kube-scheduler.
 type Extender struct {
 	Cluster *Cluster
+	// Questions hears of each question; nil does not.
+	Questions *Questions
 	// Ready returns nil when the Cluster is known.
 	Ready func() error
 	// MaxBody is the size of the largest question, in bytes.
@@ -83,12 +85,15 @@ func (e *Extender) answer(ctx context.Context, places chan struct{}, text []byte
 	case <-late.C:
 		return nil, http.StatusServiceUnavailable, errBusy
 	}
-	if err := e.Ready(); err != nil {
-		return nil, http.StatusServiceUnavailable, err
-	}
 	args, err := foreign.ParseExtenderArgs(text, e.Cluster.resource, podAnnotations...)
 	if err != nil {
 		return nil, http.StatusBadRequest, err
+	}
+	if e.Questions != nil {
+		e.Questions.Ask(args.Pod)
+	}
+	if err := e.Ready(); err != nil {
+		return nil, http.StatusServiceUnavailable, err
 	}
 	request, mistakes := nodescore.RequestOf(args.Pod, e.Cluster.resource, e.Cluster.policy)
 	for _, mistake := range mistakes {

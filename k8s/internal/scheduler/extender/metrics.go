@@ -15,6 +15,7 @@ type Metrics struct {
 	refusals prometheus.Counter
 	measures *prometheus.CounterVec
 	config   prometheus.Gauge
+	unasked  *prometheus.CounterVec
 }
 
 // NewMetrics registers the metrics of an extender and of its Cluster.
@@ -42,7 +43,11 @@ func NewMetrics(r prometheus.Registerer, c *Cluster) *Metrics {
 			Help: "What is wrong in the ConfigMap with the weights.",
 		}),
 	}
-	r.MustRegister(m.answers, m.seconds, m.refusals, m.measures, m.config, collector{c})
+	m.unasked = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "metax_gpu_aware_unasked_pods_total",
+		Help: "Pods with GPUs that a scheduler of --scheduler placed without a question.",
+	}, []string{"scheduler"})
+	r.MustRegister(m.answers, m.seconds, m.refusals, m.measures, m.config, m.unasked, collector{c})
 	for _, verb := range []string{"filter", "prioritize"} {
 		for _, result := range []string{"ok", "error"} {
 			m.answers.WithLabelValues(verb, result)

@@ -2,6 +2,7 @@ package extender
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"log/slog"
@@ -22,10 +23,17 @@ import (
 // that is replaced, takes less.
 const patience = time.Minute
 
-// Reporter writes an Event about each node whose annotations have a problem that lasts.
+// Reporter writes an Event about each node whose annotations have a problem that lasts, and about pods that a scheduler
+// placed without a question.
 type Reporter struct {
-	Client corev1client.EventsGetter
-	Log    *slog.Logger
+	Client interface {
+		corev1client.EventsGetter
+		corev1client.ConfigMapsGetter
+	}
+	// Namespace is that of the ConfigMap protocol.AskedConfigMap.
+	Namespace string
+	Metrics   *Metrics
+	Log       *slog.Logger
 
 	since map[string]lasting
 }
@@ -37,16 +45,18 @@ type lasting struct {
 	reported bool
 }
 
-// Run looks at the problems of the Cluster until ctx ends.
-func (r *Reporter) Run(ctx context.Context, c *Cluster) {
+// Run looks at the problems of the Cluster and at the Questions until ctx ends.
+func (r *Reporter) Run(ctx context.Context, c *Cluster, q *Questions) {
 	ticker := time.NewTicker(10 * time.Second)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
+			r.questions(context.WithoutCancel(ctx), q, time.Now(), true)
 			return
 		case now := <-ticker.C:
 			r.report(ctx, c.Problems(), now)
+			r.questions(ctx, q, now, false)
 		}
 	}
 }
@@ -65,6 +75,48 @@ func (r *Reporter) report(ctx context.Context, problems map[string]nodescore.Pro
 		since[node] = is
 	}
 	r.since = since
+}
+
+// mostEvents is how many Events about pods are written at a look. A scheduler that does not ask is one problem.
+const mostEvents = 10
+
+// questions writes what the Questions have to tell. At the end of the program, no question is left unwritten.
+func (r *Reporter) questions(ctx context.Context, q *Questions, now time.Time, end bool) {
+	unasked, write := q.due(end)
+	for i, p := range unasked {
+		r.Metrics.unasked.WithLabelValues(p.scheduler).Inc()
+		if i == mostEvents {
+			r.Log.Warn("more pods were placed without a question", "pods", len(unasked)-i)
+		}
+		if i >= mostEvents {
+			continue
+		}
+		r.Log.Warn("a pod was placed without a question", "pod", p.name, "namespace", p.namespace, "scheduler", p.scheduler)
+		if err := r.create(ctx, unaskedEvent(p, now)); err != nil {
+			r.Log.Warn("an Event could not be written", "pod", p.name, "namespace", p.namespace, "error", err.Error())
+		}
+	}
+	if len(write) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	patch, err := json.Marshal(map[string]any{"data": write})
+	if err == nil {
+		_, err = r.Client.ConfigMaps(r.Namespace).Patch(ctx, protocol.AskedConfigMap, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: protocol.Aware})
+	}
+	if err != nil {
+		r.Log.Warn("which schedulers ask could not be written; trying again", "configmap", protocol.AskedConfigMap, "error", err.Error())
+	}
+}
+
+// unaskedEvent is about a pod that its scheduler placed without a question.
+func unaskedEvent(p placed, now time.Time) corev1.Event {
+	e := newEvent("Pod", p.name, now, p.uid)
+	e.Namespace, e.InvolvedObject.Namespace, e.InvolvedObject.UID = p.namespace, p.namespace, types.UID(p.uid)
+	e.Reason = protocol.NotAskedReason
+	e.Message = fmt.Sprintf("%s placed this pod without asking metax-gpu-aware, so the links between GPUs did not count (docs/kubernetes-schedulers.md)", p.scheduler)
+	return e
 }
 
 // Weights writes an Event about the mistakes of the ConfigMap with the weights.
