@@ -140,7 +140,7 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	o.serveStatus(ctx, stop)
+	o.serveStatus(ctx, stop, &r.conditions)
 	err = m.Start(ctx)
 	if cause := context.Cause(ctx); err == nil && !errors.Is(cause, context.Canceled) {
 		err = cause
@@ -148,9 +148,12 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 	return err
 }
 
-// serveStatus answers probes and serves metrics until the context ends; a failure stops the controller.
-func (o Options) serveStatus(ctx context.Context, stop func(error)) {
-	for address, registry := range map[string]prometheus.Gatherer{o.Health: nil, o.Metrics: metrics.Registry} {
+// serveStatus answers probes and serves metrics until the context ends, those of the conditions among them; a failure
+// stops the controller.
+func (o Options) serveStatus(ctx context.Context, stop func(error), own prometheus.Collector) {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(own)
+	for address, registry := range map[string]prometheus.Gatherer{o.Health: nil, o.Metrics: prometheus.Gatherers{metrics.Registry, registry}} {
 		if address == "" || address == "0" {
 			continue
 		}

@@ -37,6 +37,8 @@ type Reconciler struct {
 	// They need list and watch on it.
 	ConfigMaps map[string]string
 	Configs    map[string]client.Reader
+
+	conditions conditions // as they were decided last
 }
 
 // Reconcile does all that is to be done now. What it waits for comes as an event.
@@ -50,6 +52,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, err
 	}
 	if !o.DeletionTimestamp.IsZero() {
+		r.conditions.set(nil)
 		return reconcile.Result{}, r.end(ctx, o, present)
 	}
 	if err := r.finalizer(ctx, o, controllerutil.AddFinalizer); err != nil {
@@ -79,6 +82,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err = errors.Join(r.carryOut(ctx, decided, present), r.look(ctx, in.Looks)); err != nil {
 		decided.Fail(o, err)
 	}
+	r.conditions.set(decided.Status.Conditions)
 	return reconcile.Result{RequeueAfter: in.Looks.Again}, errors.Join(err, r.status(ctx, o, decided.Status))
 }
 

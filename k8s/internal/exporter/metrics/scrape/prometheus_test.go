@@ -35,7 +35,7 @@ const camelCase = "label names should be written in 'snake_case' not 'camelCase'
 // check lets promtool check the rules and what the nodes serve.
 func check(t *testing.T, promtool string, nodes ...string) {
 	t.Helper()
-	if out, err := exec.Command(promtool, "check", "rules", filepath.Join(files, "rules.yaml")).CombinedOutput(); err != nil {
+	if out, err := exec.Command(promtool, "check", "rules", filepath.Join(files, "rules.yaml"), filepath.Join(files, "operator-rules.yaml")).CombinedOutput(); err != nil {
 		t.Errorf("promtool check rules: %v\n%s", err, out)
 	}
 	for _, address := range nodes {
