@@ -111,8 +111,14 @@ func (t toolkit) refreshOn(c *cli.Context, look health.Look) error {
 	if err != nil {
 		return err
 	}
-	if _, err := refresh.OnHealth(host, look); err != nil {
+	changed, err := refresh.OnHealth(host, look)
+	if err != nil {
 		return fmt.Errorf("note the health of the GPUs, for which root is needed: %w", err)
+	}
+	if program := t.settings.HealthExec.Text; changed && program != "" {
+		if err := refresh.Exec(c.Context, program, look); err != nil {
+			t.warn(err.Error())
+		}
 	}
 	return nil
 }

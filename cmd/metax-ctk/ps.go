@@ -113,7 +113,7 @@ func psRows(o ps.Occupancy) [][]string {
 
 // psBelow has what stands below the rows: counts, the queue, and what was not seen.
 func (t toolkit) psBelow(o ps.Occupancy) string {
-	return summaryLine(o.Summary) + t.queueTable(o.Queue) + ignoredNote(o.Containers) + sourceNote(o.Sources)
+	return summaryLine(o.Summary) + lostNote(o.GPUs) + t.queueTable(o.Queue) + ignoredNote(o.Containers) + sourceNote(o.Sources)
 }
 
 // summaryLine says how many GPUs are free, and how many are neither free nor in use by a known
@@ -137,6 +137,20 @@ func summaryLine(s ps.Summary) string {
 		line += fmt.Sprintf("; %d %s unhealthy or divided into slices", out, is(out))
 	}
 	return line + "\n"
+}
+
+// lostNote has a line for each unhealthy GPU that is in use: its users may hang.
+func lostNote(gpus []ps.GPU) (text string) {
+	for _, g := range gpus {
+		var names []string
+		for _, h := range g.Holders {
+			names = append(names, holderOf(h))
+		}
+		if !g.Healthy && len(names) > 0 {
+			text += terminal.Line(fmt.Sprintf("GPU %d is unhealthy (metax-ctk health) and still in use by %s", g.Index, strings.Join(names, ", "))) + "\n"
+		}
+	}
+	return text
 }
 
 func stateOf(g ps.GPU, h ps.Holder) string {

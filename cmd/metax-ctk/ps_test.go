@@ -179,6 +179,7 @@ func TestPsTable(t *testing.T) {
 3    user not known   -                       -             -           -        -      -
 
 0 of 4 GPUs are free; 1 has load and no known user; 1 is unhealthy or divided into slices
+GPU 1 is unhealthy (metax-ctk health) and still in use by process 7 (a�b)
 
 POSITION  REQUEST       GPUS   STATE         PROCESS  USER  SINCE  WAITED
 1         eeeeeeeeeeee  any 4  waiting       8        bob   -      1h2m5s

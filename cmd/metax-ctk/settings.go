@@ -28,6 +28,8 @@ func settingsOf(command string) []string {
 		return slices.Concat(nodeSettings, usersSettings, pickSettings)
 	case "topology", "ps", "top", "lease", "sgpu":
 		return slices.Concat(nodeSettings, usersSettings)
+	case "health":
+		return slices.Concat(nodeSettings, []string{"health.exec"})
 	case "maca":
 		return slices.Concat(nodeSettings, []string{"maca.requirements"})
 	}

@@ -50,6 +50,8 @@ type Config struct {
 	MPS Value
 	// Node and Root choose the node, like the options --node and --root.
 	Node, Root Value
+	// HealthExec is the program that is run after the health of GPUs has changed, an absolute path or nothing.
+	HealthExec Value
 	// MACA is the section [maca].
 	MACA MACA
 	// Log is the section [log].

@@ -22,11 +22,11 @@ func TestLoadPrecedence(t *testing.T) {
 		Ignore:  Value{"mx-smi,mx-exporter", "default"},
 		WaitMax: Value{"24h", "default"},
 		Kubelet: Value{"/var/lib/kubelet/pod-resources/kubelet.sock", "default"},
-		MPS:     Value{"on", "default"},
-		Node:    Value{"host", "default"},
-		Root:    Value{"/host", "c.toml"},
-		Log:     Log{Value{"off", "default"}, Value{"text", "default"}, Value{"", "default"}},
-		MACA:    MACA{Default: Value{"", "default"}, Check: Value{"", "default"}, Labels: []string{"metax-tech.com/maca.version"}},
+		MPS:     Value{"on", "default"}, HealthExec: Value{"", "default"},
+		Node: Value{"host", "default"},
+		Root: Value{"/host", "c.toml"},
+		Log:  Log{Value{"off", "default"}, Value{"text", "default"}, Value{"", "default"}},
+		MACA: MACA{Default: Value{"", "default"}, Check: Value{"", "default"}, Labels: []string{"metax-tech.com/maca.version"}},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)

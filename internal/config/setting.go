@@ -135,6 +135,13 @@ var settings = []Setting{
 		text: func(c *Config) *Value { return &c.MPS },
 	},
 	{
+		Key: "health.exec", Kind: Text,
+		Allowed: "an absolute path", valid: isAbsolute,
+		Use:     "A program that metax-ctk health --refresh runs as root after the health of GPUs has changed, with ADDRESS=CODE of each unhealthy one; only root may be able to replace it.",
+		Example: []string{`exec = "/usr/local/sbin/gpu-health"`},
+		text:    func(c *Config) *Value { return &c.HealthExec },
+	},
+	{
 		Key: "maca.default", Kind: Text, Env: "METAX_CTK_MACA_DEFAULT",
 		Allowed: "off or auto", words: []string{MACAOff, MACAAuto},
 		Use:     "Whether containers with GPUs get the host's MXMACA if their image has none (metax-docker run, create and compose; metax-runtime, from this file only); unset, metax-docker names --maca.",

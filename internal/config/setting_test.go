@@ -142,6 +142,7 @@ func TestShow(t *testing.T) {
 		"gpus.wait-max":              "24h | default | true",
 		"gpus.kubelet":               "/var/lib/kubelet/pod-resources/kubelet.sock | default | true",
 		"gpus.mps":                   "on | default | true",
+		"health.exec":                " | default | false",
 		"maca.check":                 " | default | false",
 		"maca.default":               " | default | false",
 		"log.level":                  "off | default | true",
