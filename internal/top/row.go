@@ -7,16 +7,17 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/ps"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
 // Head has the names of the columns of a Row.
-var Head = []string{"GPU", "MODEL", "UTIL", "MEMORY", "TEMP", "POWER", "LINKS", "USED BY"}
+var Head = []string{"GPU", "MODEL", "UTIL", "MEMORY", "TEMP", "POWER", "CLOCK", "LINKS", "USED BY"}
 
 // Row is the GPU as a row of a table; a value that is missing is "-".
 func (g GPU) Row() []string {
-	row := []string{strconv.Itoa(g.Index), cmp.Or(terminal.Line(g.Model), "-"), "-", "-", "-", "-", "-", g.usedBy()}
+	row := []string{strconv.Itoa(g.Index), cmp.Or(terminal.Line(g.Model), "-"), "-", "-", "-", "-", "-", "-", g.usedBy()}
 	r := g.Reading
 	if r == nil {
 		return row
@@ -30,8 +31,22 @@ func (g GPU) Row() []string {
 	if r.PowerW != nil && r.PowerLimitW != nil {
 		row[5] = fmt.Sprintf("%d/%d W", *r.PowerW, *r.PowerLimitW)
 	}
-	row[6] = withUnit(r.LinksUp, "")
+	row[clockColumn] = clock(r.Measures)
+	row[7] = withUnit(r.LinksUp, "")
 	return row
+}
+
+// clock is that of the compute units, with the driver's reasons, as bits, for which it is lower than it could be.
+func clock(m gpu.Measures) string {
+	mhz, known := m[gpu.ClockMHz]
+	if !known {
+		return "-"
+	}
+	text := fmt.Sprintf("%.0f MHz", mhz)
+	if reasons := m[gpu.ThrottleReasons]; reasons != 0 {
+		text += fmt.Sprintf(" (0x%x)", uint64(reasons))
+	}
+	return text
 }
 
 func withUnit(v *int, unit string) string {

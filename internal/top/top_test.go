@@ -27,8 +27,8 @@ func working() State {
 		n.GPUs = append(n.GPUs, gpu.GPU{Index: i, BDF: gpu.BDF{Bus: uint8(i + 1)}, Model: "MXC500", Healthy: i != 3})
 	}
 	readings := []gpu.Reading{
-		{BDF: n.GPUs[0].BDF, UtilizationPercent: number(0), MemoryUsedMiB: number(826), MemoryTotalMiB: number(65536), TemperatureC: number(35), PowerW: number(57), PowerLimitW: number(350), LinksUp: number(3)},
-		{BDF: n.GPUs[1].BDF, UtilizationPercent: number(97), MemoryTotalMiB: number(65536), PowerW: number(57)},
+		{BDF: n.GPUs[0].BDF, UtilizationPercent: number(0), MemoryUsedMiB: number(826), MemoryTotalMiB: number(65536), TemperatureC: number(35), PowerW: number(57), PowerLimitW: number(350), LinksUp: number(3), Measures: gpu.Measures{gpu.ClockMHz: 1500, gpu.ThrottleReasons: 0}},
+		{BDF: n.GPUs[1].BDF, UtilizationPercent: number(97), MemoryTotalMiB: number(65536), PowerW: number(57), Measures: gpu.Measures{gpu.ClockMHz: 900, gpu.ThrottleReasons: 0x24}},
 		{BDF: gpu.BDF{Bus: 0xff}, UtilizationPercent: number(1)},
 	}
 	report := lease.Report{
@@ -71,6 +71,11 @@ q quit   s sort: index   p pause   up/down scroll   ? help`
 		t.Error(d)
 	}
 	wide := text(m.View(noon, 120, 24))
+	const clocks = `GPU  MODEL   UTIL              MEMORY         TEMP  POWER     CLOCK           LINKS  USED BY
+0    MXC500  0%    ..........  826/65536 MiB  35C   57/350 W  1500 MHz        3      evil`
+	if !strings.Contains(wide, clocks) || !strings.Contains(wide, "57 W      900 MHz (0x24)  -") {
+		t.Errorf("clocks on a wide screen:\n%s", wide)
+	}
 	if !strings.Contains(wide, "97%   ##########") || !strings.Contains(wide, "0%    ..........") {
 		t.Errorf("without bars:\n%s", wide)
 	}

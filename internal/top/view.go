@@ -62,7 +62,7 @@ func (l Line) fit(width int) Line {
 // barWidth is the length of the bar beside the utilisation, in columns.
 const barWidth = 10
 
-// barsFrom is the width of a screen from which there are bars.
+// barsFrom is the width of a screen from which there are bars, and the clock.
 const barsFrom = 100
 
 // lowBelow is the height of a screen below which GPUs alone are shown: neither blank lines nor
@@ -169,6 +169,9 @@ func (m Model) table(t Top, width, height int) []Line {
 		}
 		line := Line{}
 		for j, cell := range row {
+			if j == clockColumn && !bars { // who uses a GPU has to fit
+				continue
+			}
 			text := cell
 			if j < len(row)-1 {
 				text += strings.Repeat(" ", widths[j]-utf8.RuneCountInString(cell)+2)
@@ -186,8 +189,11 @@ func (m Model) table(t Top, width, height int) []Line {
 	return lines
 }
 
-// utilColumn is the place of the utilisation in a Row.
-const utilColumn = 2
+// utilColumn and clockColumn are the places of the utilisation and of the clock in a Row.
+const (
+	utilColumn  = 2
+	clockColumn = 6
+)
 
 // style is that of the cell in column j of the ith row; row 0 is the heading.
 func (m Model) style(t Top, i, j int, gpus []GPU) Style {
@@ -255,5 +261,6 @@ var helpLines = []Line{
 	{{"?, h         show and leave this help", Plain}},
 	nil,
 	{{"UTIL, TEMP (hottest place) and POWER (of the board) are readings of the vendor's library.", Plain}},
+	{{"CLOCK is of the compute units, with the driver's reasons (bits) why it is lower than it could be.", Plain}},
 	{{"LINKS is the number of MetaXLink ports that are up. \"-\" is not known. Grey is old.", Plain}},
 }
