@@ -48,7 +48,7 @@ check: go
 	test/advisories/check
 	cd test/e2e && $(GO) vet ./... && $(GO) mod tidy -diff
 	cd test/bench && $(GO) vet ./... && $(GO) mod tidy -diff
-	cd k8s && $(GO) vet ./... && $(GO) tool -modfile=../tools/go.mod staticcheck ./... && $(GO) mod tidy -diff
+	cd k8s && $(GO) vet ./... && $(GO) tool -modfile=../tools/go.mod staticcheck ./... && $(GO) vet -vettool=$(CURDIR)/bin/plain ./... && $(GO) mod tidy -diff
 	cd k8s/test && $(GO) vet ./... && $(GO) tool -modfile=../../tools/go.mod staticcheck ./... && $(GO) mod tidy -diff
 
 # Every package once, with the race detector where memory is shared.

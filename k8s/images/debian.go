@@ -37,7 +37,7 @@ func readLock(path string) ([]pkg, error) {
 		if len(f) != 4 || len(f[3]) != 64 {
 			return nil, fmt.Errorf("%s: %q is not NAME VERSION ARCH SHA256", path, line)
 		}
-		locked = append(locked, pkg{f[0], f[1], f[2], f[3]})
+		locked = append(locked, pkg{name: f[0], version: f[1], arch: f[2], sha256: f[3]})
 	}
 	return locked, nil
 }

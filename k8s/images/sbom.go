@@ -19,7 +19,7 @@ import (
 type component struct{ kind, name, version, purl string }
 
 func debianComponent(p pkg) component {
-	return component{"library", p.name, p.version, fmt.Sprintf("pkg:deb/debian/%s@%s?arch=%s&distro=debian-12",
+	return component{kind: "library", name: p.name, version: p.version, purl: fmt.Sprintf("pkg:deb/debian/%s@%s?arch=%s&distro=debian-12",
 		url.PathEscape(p.name), url.PathEscape(p.version), p.arch)}
 }
 
@@ -31,7 +31,7 @@ func goComponents(program, version string) ([]component, error) {
 		return nil, err
 	}
 	golang := func(kind, name, version string) component {
-		return component{kind, name, version, "pkg:golang/" + name + "@" + url.PathEscape(version)}
+		return component{kind: kind, name: name, version: version, purl: "pkg:golang/" + name + "@" + url.PathEscape(version)}
 	}
 	found := []component{
 		golang("application", info.Path, version),

@@ -148,7 +148,8 @@ func unknownCommand(word, group string, commands []*cli.Command) error {
 func counted(action cli.ActionFunc) cli.ActionFunc {
 	return func(c *cli.Context) error {
 		usage, n := c.Command.ArgsUsage, c.NArg()
-		switch format := c.String("output"); {
+		format := c.String("output")
+		switch {
 		case usage == "" && n > 0 && len(c.Command.Subcommands) > 0:
 			return unknownCommand(c.Args().First(), c.Command.HelpName, c.Command.Subcommands)
 		case usage == "" && n > 0, n > 1, usage != "" && usage[0] != '[' && n == 0:

@@ -68,7 +68,7 @@ func writeReport(c *cli.Context) error {
 	if _, err := atomicfile.Write(name, text, atomicfile.Options{Perm: 0o600}); err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
-	w := written{gpu.APIVersion, "ClusterBugreport", name, len(o.Nodes), len(o.Pods), len(o.Events), len(text), append([]string{}, o.Missing...)}
+	w := written{APIVersion: gpu.APIVersion, Kind: "ClusterBugreport", Path: name, Nodes: len(o.Nodes), Pods: len(o.Pods), Events: len(o.Events), Bytes: len(text), Notes: append([]string{}, o.Missing...)}
 	table := fmt.Sprintf("%s: %s, %s, %s, %d bytes\n", name, wording.Count(w.Nodes, "node"), wording.Count(w.Pods, "pod"), wording.Count(w.Events, "Event"), w.Bytes)
 	for _, note := range w.Notes {
 		table += terminal.Message(note) + "\n"

@@ -66,7 +66,7 @@ type versionOf struct {
 }
 
 func newVersion() versionOf {
-	return versionOf{gpu.APIVersion, "Version", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH}
+	return versionOf{APIVersion: gpu.APIVersion, Kind: "Version", Version: version(), Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
 }
 
 func (v versionOf) text() string {

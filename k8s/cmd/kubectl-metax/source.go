@@ -94,7 +94,7 @@ func (s source) node(c *cli.Context, name string) (o objects.Objects, err error)
 	} else if o, err = s.reader.Node(c.Context, name); err == nil {
 		err = s.reader.AddEvents(c.Context, &o, corev1.ObjectReference{Kind: "Node", Name: name})
 	}
-	if apierrors.IsNotFound(err) || err == nil && s.file != nil && len(o.Nodes) == 0 {
+	if apierrors.IsNotFound(err) || (err == nil && s.file != nil && len(o.Nodes) == 0) {
 		return o, fmt.Errorf("node %q does not exist; all nodes with GPUs: %s top node", name, program)
 	}
 	if err == nil && len(o.Nodes) == 0 {

@@ -65,7 +65,8 @@ func watch(c *cli.Context, action cli.ActionFunc, out io.Writer) error {
 			}
 			last = now.String()
 		}
-		if failed = ""; err != nil {
+		failed = ""
+		if err != nil {
 			failed = err.Error()
 		}
 		select {
@@ -79,7 +80,8 @@ func watch(c *cli.Context, action cli.ActionFunc, out io.Writer) error {
 // follow returns an output as it follows the last one: over it on a terminal, behind a line in a pipe.
 func follow(c *cli.Context, last, now string, out io.Writer) string {
 	const home, end, rest = "\x1b[H", "\x1b[K\n", "\x1b[J" // the cursor's; to the end of the line; of the screen
-	switch format := c.String("output"); {
+	format := c.String("output")
+	switch {
 	case format == "yaml":
 		return "---\n" + now
 	case format == "table" && isTerminal(out):

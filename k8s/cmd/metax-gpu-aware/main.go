@@ -79,7 +79,7 @@ func readOptions(c *cli.Context) (o options, err error) {
 		return o, fmt.Errorf("--max-body %d: want a number of bytes above 0", c.Int64("max-body"))
 	}
 	o.tls = extender.TLS{Cert: c.String("tls-cert"), Key: c.String("tls-key"), ClientCA: c.String("tls-client-ca")}
-	if (o.tls.Cert == "") != (o.tls.Key == "") || o.tls.ClientCA != "" && o.tls.Cert == "" {
+	if (o.tls.Cert == "") != (o.tls.Key == "") || (o.tls.ClientCA != "" && o.tls.Cert == "") {
 		return o, errors.New("HTTPS needs both --tls-cert and --tls-key")
 	}
 	return o, nil

@@ -147,7 +147,7 @@ func output(c *cli.Context, log *slog.Logger) (write, error) {
 	switch c.String("output") {
 	case toNFD:
 		return labeler.File(c.String("nfd-file")).Write, nil
-	case toLabels:
+	case toLabels: // below
 	default:
 		return nil, fmt.Errorf("--output %q: want %s or %s", c.String("output"), toLabels, toNFD)
 	}

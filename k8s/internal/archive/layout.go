@@ -59,7 +59,7 @@ func (b blobs) image(d v1.Descriptor) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	return partial.CompressedToImage(image{b, d.MediaType, raw, manifest})
+	return partial.CompressedToImage(image{blobs: b, media: d.MediaType, raw: raw, manifest: manifest})
 }
 
 func (i image) MediaType() (types.MediaType, error) { return i.media, nil }

@@ -78,7 +78,7 @@ func (s *set) putShared(name string, of func(gpu.GPU) string) {
 		}
 	}
 	switch len(values) {
-	case 0:
+	case 0: // no label
 	case 1:
 		s.put(name, values[0])
 	default:

@@ -63,7 +63,7 @@ func NewPlan(node metav1.ObjectMeta, want map[string]string, before Written) Pla
 			w = writing{value: value}
 		}
 		switch {
-		case isRight:
+		case isRight: // it is there
 		case isAgain && w.rewrites > Rewrites: // said before
 			p.Written.labels[name] = w
 			continue
@@ -83,7 +83,7 @@ func NewPlan(node metav1.ObjectMeta, want map[string]string, before Written) Pla
 	}
 	for name, all := range managers {
 		_, keep := p.Apply[name]
-		p.Changes = p.Changes || !keep && slices.ContainsFunc(all, isOwn)
+		p.Changes = p.Changes || (!keep && slices.ContainsFunc(all, isOwn))
 	}
 	return p
 }

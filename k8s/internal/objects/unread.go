@@ -64,7 +64,7 @@ func unread(configs []corev1.ConfigMap, pods []corev1.Pod) (all []Unread) {
 		for _, c := range configs {
 			ours := len(f.keys) == 0 || slices.ContainsFunc(f.keys, func(key string) bool { return c.Data[key] != "" })
 			if c.Name == f.name && ours && len(read) > 0 && !slices.Contains(read, c.Namespace) {
-				all = append(all, Unread{c.Namespace, c.Name, f.program, read[0]})
+				all = append(all, Unread{Namespace: c.Namespace, Name: c.Name, Program: f.program, Reads: read[0]})
 			}
 		}
 	}

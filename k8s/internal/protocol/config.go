@@ -89,7 +89,8 @@ func ParseDeviceConfig(data map[string]string) DeviceConfig {
 			err = yaml.UnmarshalStrict([]byte(text), &list)
 			for i, fields := range list {
 				s := scope{fields: fields, where: fmt.Sprintf("%s[%d]", key, i)}
-				switch problem := s.readNodes(); {
+				problem := s.readNodes()
+				switch {
 				case problem != "":
 					c.addUnclear("%s: %s", s.where, problem)
 				case s.name != "":
@@ -181,7 +182,7 @@ func (c DeviceConfig) For(node string, labels map[string]string) (settings ModeS
 			continue
 		}
 		if _, ok := s.fields["mode"]; ok {
-			named = named || s.name != "" && !read["mode"]
+			named = named || (s.name != "" && !read["mode"])
 		} else if !read["mode"] && s.hasUnknownField() {
 			settings.Mode, read["mode"] = "", true // it may be the mode, misspelt
 		}
@@ -193,7 +194,7 @@ func (c DeviceConfig) For(node string, labels map[string]string) (settings ModeS
 			read[key] = true
 		}
 	}
-	if c.unclear && !named || settings.Mode == ModeShared && settings.Shares == 0 {
+	if (c.unclear && !named) || (settings.Mode == ModeShared && settings.Shares == 0) {
 		settings.Mode = ""
 	}
 	settings.Shares = cmp.Or(settings.Shares, DefaultShares)
@@ -247,7 +248,8 @@ func (s scope) field(key string, settings *ModeSettings, known bool) string {
 		mode := Mode(fmt.Sprint(value))
 		valid := slices.Contains([]Mode{ModeNative, ModeSGPU, ModeShared, ModeVGPU}, mode)
 		if !known {
-			if settings.Mode = mode; !valid {
+			settings.Mode = mode
+			if !valid {
 				settings.Mode = ""
 			}
 		}

@@ -29,7 +29,7 @@ type stateText struct {
 
 // String returns the annotation.
 func (s NodeState) String() string {
-	text, err := json.Marshal(stateText{s.Generation, s.GPUs, mask(s.Free, s.GPUs), mask(s.Unhealthy, s.GPUs), mask(s.Outside, s.GPUs)})
+	text, err := json.Marshal(stateText{Generation: s.Generation, GPUs: s.GPUs, Free: mask(s.Free, s.GPUs), Unhealthy: mask(s.Unhealthy, s.GPUs), Outside: mask(s.Outside, s.GPUs)})
 	if err != nil {
 		return "" // does not happen: there are only numbers and strings
 	}

@@ -68,7 +68,7 @@ func (t TopologyGPU) invalid() string {
 		return "switch"
 	}
 	for level, b := range t.Bridges {
-		if !isNumber(b) || b == 0 && level > 0 {
+		if !isNumber(b) || (b == 0 && level > 0) {
 			return "bridge"
 		}
 	}

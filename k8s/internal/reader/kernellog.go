@@ -140,7 +140,7 @@ func (k *KernelLog) AddTo(n gpu.Node, readings []gpu.Reading) []gpu.Reading {
 		counters := k.counts.Counters(g.BDF)
 		at := slices.IndexFunc(all, func(r gpu.Reading) bool { return r.BDF == g.BDF })
 		switch {
-		case len(counters) == 0:
+		case len(counters) == 0: // nothing to add
 		case at < 0:
 			all = append(all, gpu.Reading{BDF: g.BDF, Counters: counters})
 		default:

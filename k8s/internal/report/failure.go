@@ -21,7 +21,7 @@ func (f *Failure[K]) Add(what K, r Report, now time.Time, first time.Duration) {
 		wait = max(first, 2*f.wait)
 	}
 	wait = min(wait, Patience)
-	*f = Failure[K]{what, r, wait, now.Add(wait)}
+	*f = Failure[K]{what: what, report: r, wait: wait, again: now.Add(wait)}
 }
 
 // Report returns the report of the last failure, and whether it is too early to repeat that attempt.

@@ -62,7 +62,7 @@ func (r Report) check(component string) error {
 		return fmt.Errorf("%.80q is not a component: want one of %s", component, strings.Join(components, ", "))
 	case !word.MatchString(r.Reason):
 		return fmt.Errorf("the reason %.80q is not one word", r.Reason)
-	case r.Mode != "" && (component != Driver || r.Mode != gpu.DriverCloud && r.Mode != gpu.DriverNative):
+	case r.Mode != "" && (component != Driver || (r.Mode != gpu.DriverCloud && r.Mode != gpu.DriverNative)):
 		return fmt.Errorf("the mode %.80q is not that of a driver", r.Mode)
 	case len(validation.IsValidLabelValue(r.Pod)) > 0:
 		return fmt.Errorf("the pod %.80q has other characters than a UID", r.Pod)

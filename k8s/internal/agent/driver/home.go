@@ -99,7 +99,7 @@ func unpack(opt *os.Root, dir, name string) error {
 func link(opt *os.Root, name string) error {
 	now, err := opt.Lstat(homeLink)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist): // nothing is there
 	case err != nil:
 		return err
 	default:

@@ -164,7 +164,7 @@ func readModule(root *os.Root, name string) (Module, error) {
 	}
 	own, named := words["name"]
 	switch {
-	case err != nil:
+	case err != nil: // returned below
 	case named && own != "metax":
 		err = fmt.Errorf("it is the module %.80q", own)
 	case !compat.IsWord(kernel):

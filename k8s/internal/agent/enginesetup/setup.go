@@ -42,7 +42,7 @@ func (e Engines) SetUp(ctx context.Context, turn bool) report.Report {
 			continue
 		}
 		r := e.setUp(ctx, host, order, engine, turn)
-		if sum.Ready || !r.Ready && r.Reason == RestartFailed {
+		if sum.Ready || (!r.Ready && r.Reason == RestartFailed) {
 			sum.Ready, sum.Reason = r.Ready, r.Reason
 		}
 		said = append(said, r.Message)
@@ -60,8 +60,9 @@ func (e Engines) setUp(ctx context.Context, host setup.Host, order setup.Order, 
 	if err != nil {
 		return failed(Refused, "%s: %v", engine.Name, err)
 	}
-	switch have := state.Runtimes[order.Setup.Name]; {
-	case have == "" || have == ours():
+	have := state.Runtimes[order.Setup.Name]
+	switch {
+	case have == "" || have == ours(): // ours to set up
 	case path.Base(have) == runtimeName:
 		return report.Report{Ready: true, Reason: Host, Message: fmt.Sprintf("%s has the node's own %s and is not changed", engine.Name, have)}
 	default:

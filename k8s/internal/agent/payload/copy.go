@@ -87,7 +87,7 @@ func (t Tree) size(ctx context.Context, limit Limit, before size) (s size, err e
 			s.entries++
 		}
 		switch {
-		case !t.wants(name, info):
+		case !t.wants(name, info): // not copied
 		case info.Mode().IsRegular():
 			if s.bytes += info.Size(); s.bytes > limit.Bytes-before.bytes {
 				option := ""
@@ -96,7 +96,7 @@ func (t Tree) size(ctx context.Context, limit Limit, before size) (s size, err e
 				}
 				return invalid("%s of the image has more than %d bytes%s", t.Path, limit.Bytes, option)
 			}
-		case info.IsDir(), info.Mode()&fs.ModeSymlink != 0:
+		case info.IsDir(), info.Mode()&fs.ModeSymlink != 0: // they have no bytes
 		default:
 			return invalid("%s of the image is neither a file, a directory nor a link", path.Join(t.Path, name))
 		}
@@ -106,7 +106,7 @@ func (t Tree) size(ctx context.Context, limit Limit, before size) (s size, err e
 }
 
 func (t Tree) wants(name string, info fs.FileInfo) bool {
-	return t.Want == nil || info.Mode().IsRegular() && t.Want(name)
+	return t.Want == nil || (info.Mode().IsRegular() && t.Want(name))
 }
 
 // limited is the file system of a tree that may have this many more entries.
@@ -126,7 +126,7 @@ func (l *limited) ReadDir(dir string) ([]fs.DirEntry, error) {
 }
 
 func (t Tree) each(ctx context.Context, entries int, do func(name string, info fs.FileInfo) error) error {
-	return fs.WalkDir(&limited{t.From.FS(), t, entries, entries}, ".", func(name string, entry fs.DirEntry, err error) error {
+	return fs.WalkDir(&limited{FS: t.From.FS(), tree: t, most: entries, left: entries}, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err == nil {
 			err = ctx.Err()
 		}

@@ -54,7 +54,7 @@ const driver, pfDriver = "metax", "MXGVM"
 // Bind implements Bus.
 func (s Simulation) Bind(b gpu.BDF, to string) error {
 	c, gpus, err := s.find(b)
-	if err != nil || c.driver == to || to == "" && c.driver == driver {
+	if err != nil || c.driver == to || (to == "" && c.driver == driver) {
 		return err
 	}
 	group, err := s.Host.Resolve(path.Join(sysfs.DevicesDir, b.String(), "iommu_group"))

@@ -29,7 +29,7 @@ func (s *Snapshot) Change(g Grant, state allocations.State, listed []allocations
 		alias := Alias(g.Container.Namespace, g.Container.Pod, p.Slot)
 		held := slices.ContainsFunc(state.Slices(), func(h allocations.Held) bool { return h.Pod.UID == g.Container.UID && h.Slot == p.Slot })
 		switch {
-		case held:
+		case held: // as it should be
 		case p.Whole():
 			c.Remove = append(c.Remove, reader.Alias{GPU: bdf[p.UUID], Alias: alias})
 		default:

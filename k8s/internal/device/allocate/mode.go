@@ -29,7 +29,7 @@ func NextMode(now, configured protocol.ModeSettings, use Use) (next protocol.Mod
 			now.Mode = modes[at]
 		}
 	}
-	if configured.Mode == "" || now == configured || now.Mode == configured.Mode && now.Mode != protocol.ModeShared {
+	if configured.Mode == "" || now == configured || (now.Mode == configured.Mode && now.Mode != protocol.ModeShared) {
 		return now, ""
 	}
 	if who := use.String(); who != "" {

@@ -178,7 +178,8 @@ func pickVFs(free, must []inventory.Device, n int) []inventory.Device {
 			if !slices.ContainsFunc(must, func(m inventory.Device) bool { return m.GPU == d.GPU }) {
 				isNew = 1
 			}
-			if rest = left[d.GPU]; fits == 1 {
+			rest = left[d.GPU]
+			if fits == 1 {
 				rest = -rest
 			}
 			return fits, isNew, rest

@@ -88,7 +88,8 @@ func (s *Snapshot) slice(p SlicePod, chosen foreign.Slice, slot int, g Grant, st
 		}
 	}
 	part.MemoryMiB -= part.MemoryMiB % mxsml.StepMiB // the driver gives no other sizes, and never more
-	switch memory := s.node.GPUs[d.GPU].MemoryMiB; {
+	memory := s.node.GPUs[d.GPU].MemoryMiB
+	switch {
 	case load.whole:
 		return allocations.Slice{}, fmt.Errorf("%s is not free: a pod has it as a whole", label(d))
 	case load.qos != "" && load.qos != part.QoS:

@@ -100,8 +100,8 @@ func (p SlicePod) slots() (byContainer [][]int, all []foreign.Slice, err error) 
 	switch {
 	case fits(p.Containers):
 		shared = false
-	case fits(p.Containers[p.Init:]) && most <= sum:
-	case len(lists) == 1 && len(all) == max(sum, most):
+	case fits(p.Containers[p.Init:]) && most <= sum: // a list for each container; init containers use the same
+	case len(lists) == 1 && len(all) == max(sum, most): // one list for all
 	default:
 		return nil, nil, fmt.Errorf("the scheduler chose %s, which are not those that the containers request", describe(lists))
 	}

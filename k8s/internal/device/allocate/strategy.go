@@ -36,7 +36,7 @@ func (s Strategy) UsesCDI(kubelet, engine string) bool {
 		return s == CDI
 	}
 	name, release, _ := strings.Cut(engine, "://")
-	return atLeast(kubelet, "1.29.0") && (name == "cri-o" || name == "containerd" && atLeast(release, "2.0.0"))
+	return atLeast(kubelet, "1.29.0") && (name == "cri-o" || (name == "containerd" && atLeast(release, "2.0.0")))
 }
 
 // atLeast reports whether a release is known and not older than another. A release candidate of

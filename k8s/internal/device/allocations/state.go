@@ -124,7 +124,7 @@ func (s State) Settle(listed []Listed, pods []Wanted, now time.Time) State {
 			e.Seen = true
 		}
 		keeps := listedAt >= 0 && len(e.Slices) == 0
-		if pods == nil || stays || keeps || !e.Seen && now.Sub(e.At) < Grace {
+		if pods == nil || stays || keeps || (!e.Seen && now.Sub(e.At) < Grace) {
 			next.Entries = append(next.Entries, e)
 		}
 	}

@@ -32,7 +32,7 @@ func cards(n gpu.Node, s health.State) []card {
 		all = append(all, card{g, c})
 	}
 	for _, c := range s.GPUs {
-		if here[c.Key()] || (c.BDF == gpu.BDF{}) || c.UUID != "" && uuids[strings.ToLower(string(c.UUID))] {
+		if here[c.Key()] || (c.BDF == gpu.BDF{}) || (c.UUID != "" && uuids[strings.ToLower(string(c.UUID))]) {
 			continue
 		}
 		if c.Health == health.Healthy { // the State is older than the Node

@@ -36,7 +36,7 @@ func Devices(n gpu.Node, s health.State, o Options) (devices []Device, unnamed [
 	}
 	for _, c := range cards(n, s) {
 		switch {
-		case o.excludes(c.GPU):
+		case o.excludes(c.GPU): // not offered
 		case c.UUID == "" && len(c.VFs) == 0:
 			unnamed = append(unnamed, c.BDF)
 		default:
@@ -63,7 +63,7 @@ func VFNum(n gpu.Node, s health.State) (most int) {
 
 func (o Options) excludes(g gpu.GPU) bool {
 	return slices.ContainsFunc(o.Exclude, func(name string) bool {
-		return g.Index >= 0 && name == strconv.Itoa(g.Index) || strings.EqualFold(name, g.BDF.String()) || g.UUID.Equal(name)
+		return (g.Index >= 0 && name == strconv.Itoa(g.Index)) || strings.EqualFold(name, g.BDF.String()) || g.UUID.Equal(name)
 	})
 }
 
@@ -156,7 +156,7 @@ func (c card) virtual(whole Device, i int) Device {
 		d.BDF = c.Slices[at].BDF
 	}
 	switch {
-	case !d.Healthy:
+	case !d.Healthy: // the reason of its GPU stands
 	case at < 0:
 		d.Healthy, d.Code, d.Reason = false, NoVF, fmt.Sprintf("its GPU %s has no virtual function %d", c.BDF, i)
 	case len(c.Slices[at].Nodes) == 0:

@@ -127,13 +127,13 @@ func (a *Agent) Run(ctx context.Context) {
 					a.Log.Warn("a look at the GPUs failed", "reason", silent)
 				}
 			}
-			if r.Token == "" || a.IgnoreSilence && r.Look.Failed != "" {
+			if r.Token == "" || (a.IgnoreSilence && r.Look.Failed != "") {
 				continue
 			}
 			a.seen, looked = a.See(r.Node, r.Look, time.Now()), true
 		}
 		switch {
-		case !isReady || !looked:
+		case !isReady || !looked: // nothing is known yet
 		case a.mode.known() || late == nil:
 			a.settle(ctx, &all)
 		case !waiting:

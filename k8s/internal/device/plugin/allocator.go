@@ -209,7 +209,8 @@ func (a *Allocator) store(s *allocate.Snapshot) {
 // container. The caller has the lock.
 func (a *Allocator) record(s allocations.State) {
 	before := a.state
-	if a.state = s; reflect.DeepEqual(before.Entries, s.Entries) {
+	a.state = s
+	if reflect.DeepEqual(before.Entries, s.Entries) {
 		return
 	}
 	if err := a.Store.Save(s); err != nil {

@@ -39,7 +39,7 @@ func (l Locker) ask(ctx context.Context, question func(context.Context) error) e
 		once, cancel := context.WithTimeout(ctx, questionTime)
 		err := question(once)
 		cancel()
-		if err == nil || objects.IsRefusal(err) && !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err) || !time.Now().Before(late) {
+		if err == nil || (objects.IsRefusal(err) && !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err)) || !time.Now().Before(late) {
 			return err
 		}
 		select {

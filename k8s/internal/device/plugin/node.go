@@ -49,14 +49,15 @@ func (n *Node) See(node gpu.Node, look health.Look, now time.Time) Seen {
 	var changes []health.Change
 	n.state, changes = n.state.Next(look, rules)
 	if n.Software != nil && !sameMACA(n.node.MACA, node.MACA) {
-		if n.software = nil; node.MACA != nil {
+		n.software = nil
+		if node.MACA != nil {
 			n.software = n.Software()
 		}
 	}
 	n.node = named(node, n.state)
 	n.say(changes)
 	n.makeDevices(now)
-	return Seen{n.node, n.state, n.devices, changes}
+	return Seen{Node: n.node, State: n.state, Devices: n.devices, Changes: changes}
 }
 
 // named returns the node with the UUIDs that earlier looks knew: of an unhealthy GPU, nobody may say it any more.
@@ -92,7 +93,7 @@ func (n *Node) makeDevices(now time.Time) {
 	n.Tell(now)
 }
 
-func sameMACA(a, b *gpu.MACA) bool { return a == b || a != nil && b != nil && *a == *b }
+func sameMACA(a, b *gpu.MACA) bool { return a == b || (a != nil && b != nil && *a == *b) }
 
 // Tell tells the kubelet which devices there are now. Between two looks it is called for devices
 // that are to leave the list, and for those that are in use outside Kubernetes.

@@ -27,7 +27,7 @@ func (r *Resource) serves(m protocol.Mode) bool { return slices.Contains(r.Modes
 // has been told that no device is left.
 func (r *Resource) settle(ctx context.Context, m protocol.Mode, all *sync.WaitGroup) {
 	devices, _ := r.list()
-	serves := r.serves(m) || r.VFIO != nil && len(devices) > 0
+	serves := r.serves(m) || (r.VFIO != nil && len(devices) > 0)
 	switch {
 	case serves && r.stop == nil:
 		ctx, r.stop = context.WithCancel(ctx)

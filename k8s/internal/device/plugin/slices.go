@@ -116,7 +116,7 @@ func (a *Allocator) withoutLock() (lock foreign.Lock, err error) {
 // would get: the kubelet does not say for which pod it asks. A pod that was answered or refused a moment ago
 // is waited for; neither the kubelet's list nor the API server may show that yet.
 func (a *Allocator) checkAsked(ctx context.Context, locker Locker, lock foreign.Lock, pod *corev1.Pod, count int) error {
-	if pod == nil || pod.Spec.NodeName != locker.Node || pod.Status.Phase != corev1.PodPending && pod.Status.Phase != "" {
+	if pod == nil || pod.Spec.NodeName != locker.Node || (pod.Status.Phase != corev1.PodPending && pod.Status.Phase != "") {
 		return fmt.Errorf("pod %s/%s, which the lock of the node names, does not wait on this node", lock.Namespace, lock.Pod)
 	}
 	for late := time.Now().Add(a.Slices.Patience); ; time.Sleep(a.Slices.Patience / 20) {

@@ -40,7 +40,7 @@ func (j joiner) isDue(now time.Time) bool { return !j.due.IsZero() && !now.Befor
 
 // earlier returns the earlier of two times of which each may be zero, which is never.
 func earlier(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
+	if a.IsZero() || (!b.IsZero() && b.Before(a)) {
 		return b
 	}
 	return a

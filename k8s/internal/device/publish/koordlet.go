@@ -85,7 +85,8 @@ func koordletGPUs(f Facts, minors []int, links map[int][]foreign.KoordletLink) [
 		}
 		k := foreign.NewKoordletGPU(g, minors[g.Index])
 		k.Topology.P2PLinks = links[g.Index]
-		switch c := f.State.GPUs[at]; {
+		c := f.State.GPUs[at]
+		switch {
 		case c.Health != health.Healthy:
 			k.Status = foreign.KoordletStatus{ErrCode: foreign.KoordletReason(c.Code), ErrMessage: c.Reason}
 		case slices.Contains(f.Outside, g.Index):

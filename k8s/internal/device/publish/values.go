@@ -130,16 +130,16 @@ func unhealthy(s health.State) Condition {
 		}
 	}
 	if len(broken) == 0 {
-		return Condition{protocol.UnhealthyCondition, false, "AllGPUsHealthy", wording.Count(len(s.GPUs), "GPU") + ", all healthy"}
+		return Condition{Type: protocol.UnhealthyCondition, True: false, Reason: "AllGPUsHealthy", Message: wording.Count(len(s.GPUs), "GPU") + ", all healthy"}
 	}
-	return Condition{protocol.UnhealthyCondition, true, "GPUsUnhealthy", wording.Short(strings.Join(broken, "; "), maxMessage)}
+	return Condition{Type: protocol.UnhealthyCondition, True: true, Reason: "GPUsUnhealthy", Message: wording.Short(strings.Join(broken, "; "), maxMessage)}
 }
 
 // pending says whether the mode is not the configured one, and why.
 func pending(f Facts) Condition {
-	c := Condition{protocol.ModePendingCondition, false, "ModeAsConfigured", "mode " + string(f.Mode)}
+	c := Condition{Type: protocol.ModePendingCondition, True: false, Reason: "ModeAsConfigured", Message: "mode " + string(f.Mode)}
 	if f.Blocked != "" {
-		c = Condition{protocol.ModePendingCondition, true, "ModeNotAsConfigured", f.Blocked}
+		c = Condition{Type: protocol.ModePendingCondition, True: true, Reason: "ModeNotAsConfigured", Message: f.Blocked}
 	}
 	if f.Edited != "" {
 		c.Message += "; " + f.Edited

@@ -24,38 +24,38 @@ type rendering struct {
 
 // ofMeasures are the measures of a GPU.
 var ofMeasures = []rendering{
-	{gpu.ClockMHz, Clock, mega, []string{"compute"}},
-	{gpu.MemoryClockMHz, Clock, mega, []string{"memory"}},
-	{gpu.EncoderMHz, Clock, mega, []string{"encoder"}},
-	{gpu.DecoderMHz, Clock, mega, []string{"decoder"}},
-	{gpu.ThrottleReasons, Throttled, 1, nil},
-	{gpu.DPMLevel, Level, 1, nil},
-	{gpu.EncoderPercent, CodecUse, percent, []string{"encoder"}},
-	{gpu.DecoderPercent, CodecUse, percent, []string{"decoder"}},
-	{gpu.HBMC, HBMTemperature, 1, nil},
-	{gpu.BoardC, BoardTemp, 1, nil},
-	{gpu.SystemUsedKiB, SystemUsed, kib, nil},
-	{gpu.SystemTotalKiB, SystemTotal, kib, nil},
-	{gpu.PCIeGTps, PCIeSpeed, giga, nil},
-	{gpu.PCIeLanes, PCIeLanes, 1, nil},
-	{gpu.PCIeMaxGTps, PCIeMaxSpeed, giga, nil},
-	{gpu.PCIeMaxLanes, PCIeMaxLanes, 1, nil},
-	{gpu.PCIeTxMBps, PCIeRate, mega, []string{"tx"}},
-	{gpu.PCIeRxMBps, PCIeRate, mega, []string{"rx"}},
-	{gpu.EthTxMBps, EthernetRate, mega, []string{"tx"}},
-	{gpu.EthRxMBps, EthernetRate, mega, []string{"rx"}},
+	{of: gpu.ClockMHz, family: Clock, unit: mega, labels: []string{"compute"}},
+	{of: gpu.MemoryClockMHz, family: Clock, unit: mega, labels: []string{"memory"}},
+	{of: gpu.EncoderMHz, family: Clock, unit: mega, labels: []string{"encoder"}},
+	{of: gpu.DecoderMHz, family: Clock, unit: mega, labels: []string{"decoder"}},
+	{of: gpu.ThrottleReasons, family: Throttled, unit: 1, labels: nil},
+	{of: gpu.DPMLevel, family: Level, unit: 1, labels: nil},
+	{of: gpu.EncoderPercent, family: CodecUse, unit: percent, labels: []string{"encoder"}},
+	{of: gpu.DecoderPercent, family: CodecUse, unit: percent, labels: []string{"decoder"}},
+	{of: gpu.HBMC, family: HBMTemperature, unit: 1, labels: nil},
+	{of: gpu.BoardC, family: BoardTemp, unit: 1, labels: nil},
+	{of: gpu.SystemUsedKiB, family: SystemUsed, unit: kib, labels: nil},
+	{of: gpu.SystemTotalKiB, family: SystemTotal, unit: kib, labels: nil},
+	{of: gpu.PCIeGTps, family: PCIeSpeed, unit: giga, labels: nil},
+	{of: gpu.PCIeLanes, family: PCIeLanes, unit: 1, labels: nil},
+	{of: gpu.PCIeMaxGTps, family: PCIeMaxSpeed, unit: giga, labels: nil},
+	{of: gpu.PCIeMaxLanes, family: PCIeMaxLanes, unit: 1, labels: nil},
+	{of: gpu.PCIeTxMBps, family: PCIeRate, unit: mega, labels: []string{"tx"}},
+	{of: gpu.PCIeRxMBps, family: PCIeRate, unit: mega, labels: []string{"rx"}},
+	{of: gpu.EthTxMBps, family: EthernetRate, unit: mega, labels: []string{"tx"}},
+	{of: gpu.EthRxMBps, family: EthernetRate, unit: mega, labels: []string{"rx"}},
 }
 
 // ofPorts are the measures of a port, whose number is the first label.
 var ofPorts = []rendering{
-	{gpu.PortGTps, PortSpeed, giga, nil},
-	{gpu.PortLanes, PortLanes, 1, nil},
-	{gpu.PortTxMBps, PortRate, mega, []string{"tx"}},
-	{gpu.PortRxMBps, PortRate, mega, []string{"rx"}},
-	{gpu.PortTxBytes, PortBytes, 1, []string{"tx"}},
-	{gpu.PortRxBytes, PortBytes, 1, []string{"rx"}},
-	{gpu.PortCorrected, PortErrors, 1, []string{gpu.Corrected}},
-	{gpu.PortUncorrected, PortErrors, 1, []string{gpu.Uncorrected}},
+	{of: gpu.PortGTps, family: PortSpeed, unit: giga, labels: nil},
+	{of: gpu.PortLanes, family: PortLanes, unit: 1, labels: nil},
+	{of: gpu.PortTxMBps, family: PortRate, unit: mega, labels: []string{"tx"}},
+	{of: gpu.PortRxMBps, family: PortRate, unit: mega, labels: []string{"rx"}},
+	{of: gpu.PortTxBytes, family: PortBytes, unit: 1, labels: []string{"tx"}},
+	{of: gpu.PortRxBytes, family: PortBytes, unit: 1, labels: []string{"rx"}},
+	{of: gpu.PortCorrected, family: PortErrors, unit: 1, labels: []string{gpu.Corrected}},
+	{of: gpu.PortUncorrected, family: PortErrors, unit: 1, labels: []string{gpu.Uncorrected}},
 }
 
 // measures sends the further values of a GPU.
@@ -101,7 +101,7 @@ func (s Snapshot) slices(send func(f Family, value float64, user User, more ...s
 			send(SliceCompute, float64(of.ComputePercent)*percent, user, index, of.UUID)
 		}
 		m := sliceMeasures(of, r)
-		for _, v := range []rendering{{gpu.SlicePercent, SliceUse, percent, nil}, {gpu.UsedKiB, SliceUsed, kib, nil}, {gpu.TotalKiB, SliceTotal, kib, nil}} {
+		for _, v := range []rendering{{of: gpu.SlicePercent, family: SliceUse, unit: percent, labels: nil}, {of: gpu.UsedKiB, family: SliceUsed, unit: kib, labels: nil}, {of: gpu.TotalKiB, family: SliceTotal, unit: kib, labels: nil}} {
 			if value, ok := m[v.of]; ok {
 				send(v.family, value*v.unit, user, index, of.UUID)
 			}

@@ -63,7 +63,8 @@ func (c Collector) Collect(to chan<- prometheus.Metric) {
 // histograms: the vendor calls them gauges.
 func (f Family) kind() prometheus.ValueType {
 	isVendors := strings.HasPrefix(f.Name, "mx_")
-	switch isTotal := strings.HasSuffix(f.Name, "_total"); {
+	isTotal := strings.HasSuffix(f.Name, "_total")
+	switch {
 	case isVendors && (isTotal || strings.HasSuffix(f.Name, "_count")):
 		return prometheus.UntypedValue
 	case isTotal:

@@ -66,7 +66,8 @@ func prune(tree map[string]any) {
 		case nil:
 			delete(tree, name)
 		case string:
-			if tree[name] = terminal.Lines(v); v == "" {
+			tree[name] = terminal.Lines(v)
+			if v == "" {
 				delete(tree, name)
 			}
 		case int64:

@@ -25,7 +25,7 @@ type NodeList struct {
 // NewNodeList returns the Nodes in the order of names.
 func NewNodeList(o objects.Objects) NodeList {
 	nodes, _ := newNodes(o, new(nodescore.Shapes))
-	return NodeList{apiVersion, "TopNodeList", append([]Node{}, nodes...), o.Missing}
+	return NodeList{APIVersion: apiVersion, Kind: "TopNodeList", Items: append([]Node{}, nodes...), Missing: o.Missing}
 }
 
 var nodeHead = []string{"NODE", "PRODUCT", "GPUS", "FREE", "IN USE", "UNHEALTHY", "OUTSIDE", "FREE BY DOMAIN", "REQUESTED", "STATUS"}
@@ -107,7 +107,7 @@ func NewNodeDetails(o objects.Objects) NodeDetails {
 		}
 	}
 	for i, g := range n.hardware.GPUs {
-		d.GPUs = append(d.GPUs, GPU{i, g.UUID, g.Model, g.NUMA, g.LinkDomain, n.gpuState(i)})
+		d.GPUs = append(d.GPUs, GPU{Index: i, UUID: g.UUID, Model: g.Model, NUMA: g.NUMA, Domain: g.LinkDomain, State: n.gpuState(i)})
 	}
 	return d
 }

@@ -40,7 +40,7 @@ func NewTopology(o objects.Objects) (Topology, error) {
 			v.InUse = append(v.InUse, i)
 		}
 	}
-	return Topology{apiVersion, "TopologyPrint", v.Document(), v}, nil
+	return Topology{APIVersion: apiVersion, Kind: "TopologyPrint", Document: v.Document(), view: v}, nil
 }
 
 // Matrix, Tree and SVG write the topology.

@@ -85,7 +85,7 @@ func (w Why) rows() [][]string {
 	members := map[kind][]string{}
 	var kinds []kind
 	for _, v := range w.Nodes {
-		k := kind{v.Fits, v.Rank, v.Score, v.Loss, v.By, v.Reason, v.Link}
+		k := kind{fits: v.Fits, rank: v.Rank, score: v.Score, loss: v.Loss, by: v.By, reason: v.Reason, link: v.Link}
 		if members[k] == nil {
 			kinds = append(kinds, k)
 		}

@@ -94,7 +94,7 @@ func (f Files) removeSpecs(tool bool) error {
 		name := path.Base(cdi.Path(cdi.DefaultVendor, class, cdi.JSON))
 		hooks, err := f.hooks(name)
 		switch {
-		case errors.Is(err, fs.ErrNotExist):
+		case errors.Is(err, fs.ErrNotExist): // nothing needs the hook
 		case err != nil:
 			needed = true
 			f.Log.Warn("a CDI spec stays on this node, because it cannot be read", "error", err.Error())

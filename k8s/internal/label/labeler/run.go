@@ -102,7 +102,7 @@ func (l *Labeler) Step(ctx context.Context) Outcome {
 	case changed:
 		l.Log.Info("labels written", "labels", labels)
 	}
-	if labels[protocol.LabelInstalled] == "true" && labels[protocol.LabelMemory] == "" || labels[protocol.LabelValidated] == "false" {
+	if (labels[protocol.LabelInstalled] == "true" && labels[protocol.LabelMemory] == "") || labels[protocol.LabelValidated] == "false" {
 		return Partial
 	}
 	return Written
@@ -141,7 +141,7 @@ func addReports(labels map[string]string, reports map[string]report.Report) {
 	}
 	if labels[protocol.LabelInstalled] == "true" {
 		mode := labels[protocol.LabelDriverMode]
-		labels[protocol.LabelDriverHost] = strconv.FormatBool(mode == gpu.DriverNative || loaded && mode != gpu.DriverCloud)
+		labels[protocol.LabelDriverHost] = strconv.FormatBool(mode == gpu.DriverNative || (loaded && mode != gpu.DriverCloud))
 	}
 }
 
@@ -156,7 +156,7 @@ func (l *Labeler) rest(ctx context.Context, wait time.Duration) error {
 			return ctx.Err()
 		case <-time.After(min(wait, glance)):
 		}
-		if reports, _ := l.look(); report.Print(reports) != l.reports || l.Recorded != nil && l.Recorded() != l.recorded {
+		if reports, _ := l.look(); report.Print(reports) != l.reports || (l.Recorded != nil && l.Recorded() != l.recorded) {
 			return nil
 		}
 	}

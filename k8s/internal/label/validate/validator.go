@@ -82,8 +82,9 @@ func (v *Validator) tell(checks []Check) {
 			v.passed.WithLabelValues(c.Name).Set(passed)
 		}
 		now[c.Name] = c.Message
-		switch before, known := v.last[c.Name]; {
-		case known && before == c.Message:
+		before, known := v.last[c.Name]
+		switch {
+		case known && before == c.Message: // said before
 		case c.Reason == "":
 			v.Log.Info("the node passed a check", "check", c.Name)
 		default:

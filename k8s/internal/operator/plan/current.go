@@ -119,7 +119,7 @@ func covers(have, want any) bool {
 	case nil:
 		return true
 	case string:
-		return want == "" && have == nil || have == want
+		return (want == "" && have == nil) || have == want
 	}
 	return have == want
 }

@@ -14,7 +14,7 @@ func labelState(in Input) outcome {
 // spec, the DaemonSet stays as it is.
 func deployed(in Input, kind, name string, c v1alpha1.Component) outcome {
 	set := in.Rendered[name]
-	if set == nil || c.Deploy != nil && !*c.Deploy {
+	if set == nil || (c.Deploy != nil && !*c.Deploy) {
 		return outcome{}
 	}
 	out := said(kind, true, Deployed, "")

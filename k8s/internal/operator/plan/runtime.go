@@ -17,7 +17,7 @@ func runtimeState(in Input) outcome {
 	const kind = "RuntimeReady"
 	spec := in.Operator.Spec
 	r, present := spec.Runtime, in.Present[protocol.Runtime]
-	without := spec.MinimalMode || r.Deploy != nil && !*r.Deploy
+	without := spec.MinimalMode || (r.Deploy != nil && !*r.Deploy)
 	if without || r.Config.CDIMode == nil || *r.Config.CDIMode {
 		if present != nil && !isTakenBack(in, present) {
 			return takeBack(in, kind)

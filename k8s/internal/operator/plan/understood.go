@@ -57,7 +57,8 @@ func understoodState(in Input) outcome {
 		}
 	}
 	out := said(ConfigUnderstood, true, Understood, "every entry of the ConfigMaps is understood")
-	switch all := append(slices.Clone(mistakes), in.Nodes.Pending...); {
+	all := append(slices.Clone(mistakes), in.Nodes.Pending...)
+	switch {
 	case len(mistakes) > 0:
 		out = said(ConfigUnderstood, false, NotUnderstood, "%s", strings.Join(all, "; "))
 	case len(all) > 0:

@@ -23,7 +23,7 @@ func vfState(in Input) outcome {
 	config := protocol.ParseVFNums(data)
 	minimal, made := in.Operator.Spec.MinimalMode, len(in.Nodes.Reports[report.VF]) > 0
 	var out outcome
-	if made || !minimal && config.Wishes() {
+	if made || (!minimal && config.Wishes()) {
 		out = byConfig(in, deployed(in, kind, protocol.VFManager, v1alpha1.Component{}), report.VF, data, config.Names())
 	}
 	if minimal {

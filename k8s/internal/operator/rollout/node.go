@@ -141,7 +141,7 @@ func (s Snapshot) evict(n Node, e Eviction, of func(Pod) bool) step {
 		}
 		name := p.Namespace + "/" + p.Name
 		switch {
-		case p.Ending || !e.Enabled:
+		case p.Ending || !e.Enabled: // waited for, or not to be touched
 		case p.Daemon:
 			name += " (not evicted: it would come back)"
 		case !p.Managed && !e.Force:

@@ -93,7 +93,7 @@ func (r *round) look(n *Node) {
 	}
 	record, old := n.Record, n.Record.To != r.Revision
 	switch {
-	case record.active() || old && record.Cordoned && !n.outdated(r.Revision):
+	case record.active() || (old && record.Cordoned && !n.outdated(r.Revision)):
 		r.active++
 		r.taken[n.Name] = record.Turn
 		out := r.next(*n)
@@ -125,7 +125,7 @@ func (r *round) carry(n Node, out step) {
 		out.cordon = nil
 	}
 	if out.cordon != nil || out.record.String() != r.records[n.Name] {
-		r.Changes = append(r.Changes, Change{n.Name, n.Version, out.record, out.cordon})
+		r.Changes = append(r.Changes, Change{Node: n.Name, Version: n.Version, Record: out.record, Unschedulable: out.cordon})
 	}
 	r.Evict = append(r.Evict, out.evict...)
 	if out.remove != nil {

@@ -43,7 +43,7 @@ func (r *round) stopped() string {
 func (r *round) sum() {
 	left := 0
 	for _, n := range r.Nodes {
-		if !n.has(r.Revision) || n.Record.active() || n.Record.State == Failed && n.Record.To == r.Revision {
+		if !n.has(r.Revision) || n.Record.active() || (n.Record.State == Failed && n.Record.To == r.Revision) {
 			left++
 		}
 	}

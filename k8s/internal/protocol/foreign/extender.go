@@ -70,7 +70,7 @@ func ParseExtenderArgs(text []byte, resource corev1.ResourceName, annotations ..
 	}
 	err = eachMember(text, func(name string, value []byte) error {
 		switch {
-		case value[0] == 'n':
+		case value[0] == 'n': // null
 		case name == "Pod":
 			a.Pod = &corev1.Pod{}
 			return within("Pod", podReader{a.Pod, resource, annotations}.read(value))

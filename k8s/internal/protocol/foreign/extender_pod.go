@@ -75,7 +75,8 @@ func (r podReader) readContainers(text []byte, to *[]corev1.Container) error {
 			switch name {
 			case "restartPolicy":
 				word, err := readName(value)
-				if c.RestartPolicy = nil; word != "" {
+				c.RestartPolicy = nil
+				if word != "" {
 					c.RestartPolicy = new(corev1.ContainerRestartPolicy(word))
 				}
 				return err

@@ -85,7 +85,7 @@ func NewKoordletGPU(g gpu.GPU, minor int) KoordletGPU {
 // it for the reason of a condition: "NoDeviceNodes". Of another form, it would refuse the Device.
 func KoordletReason(code string) string {
 	var b strings.Builder
-	for _, word := range strings.FieldsFunc(code, func(r rune) bool { return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+	for _, word := range strings.FieldsFunc(code, func(r rune) bool { return r > unicode.MaxASCII || (!unicode.IsLetter(r) && !unicode.IsDigit(r)) }) {
 		b.WriteString(strings.ToUpper(word[:1]) + word[1:])
 	}
 	return strings.TrimLeft(b.String(), "0123456789")

@@ -81,7 +81,8 @@ func ParseSliceChoice(annotations map[string]string) (c SliceChoice, err error) 
 		}
 	}
 	if text, ok := annotations[QoSAnnotation]; ok {
-		if c.QoS = text; !slices.Contains(gpu.QoSClasses(), text) {
+		c.QoS = text
+		if !slices.Contains(gpu.QoSClasses(), text) {
 			return SliceChoice{}, protocol.Invalid(QoSAnnotation, "%.40q; want %s, %s or %s", text, gpu.QoSBestEffort, gpu.QoSFixedShare, gpu.QoSBurstShare)
 		}
 	}

@@ -86,7 +86,7 @@ func (c *Cluster) Problems() map[string]nodescore.Problem {
 	for name, e := range c.nodes {
 		e.Recent = e.Recent.At(now)
 		p := e.Contradiction()
-		if p == nil || e.Allocatable == 0 || p.Kind == nodescore.Missing && e.Scores != nil {
+		if p == nil || e.Allocatable == 0 || (p.Kind == nodescore.Missing && e.Scores != nil) {
 			continue
 		}
 		problems[name] = *p

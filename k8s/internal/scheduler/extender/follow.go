@@ -92,7 +92,8 @@ type weights struct {
 func (w *weights) set(edits bool, data map[string]string) {
 	w.one.Lock()
 	defer w.one.Unlock()
-	if w.data[edits] = data; len(w.data) == 2 {
+	w.data[edits] = data
+	if len(w.data) == 2 {
 		w.weigh(protocol.Edit(w.data[false], w.data[true]))
 	}
 }

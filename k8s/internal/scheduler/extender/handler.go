@@ -127,7 +127,7 @@ func (e *Extender) filter(args foreign.ExtenderArgs, r nodescore.Request) any {
 	answer.FailedNodes, answer.FailedAndUnresolvableNodes = map[string]string{}, map[string]string{}
 	for _, j := range judged {
 		switch {
-		case j.Fits:
+		case j.Fits: // kept
 		case j.Never:
 			answer.FailedAndUnresolvableNodes[j.Node] = j.Reason
 		default:

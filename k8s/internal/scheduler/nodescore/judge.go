@@ -60,7 +60,8 @@ func (s *Shapes) Judge(n Node, r Request) Judgement {
 			return j.byKey(o)
 		}
 	}
-	switch o := s.offer(n.Shape, n.State.Free, r); {
+	o := s.offer(n.Shape, n.State.Free, r)
+	switch {
 	case o.Err == nil: // what the recent pods have is a guess, which is no reason to refuse the node
 		return j.byCounts(n, r, "judged by counts: pods that were placed a moment ago may have the GPUs")
 	case len(n.State.Free) < r.GPUs && n.left() >= r.GPUs:

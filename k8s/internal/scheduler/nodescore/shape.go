@@ -112,7 +112,7 @@ func (s *Shapes) forget(name string) {
 
 // offer returns what a node of the Shape with these free GPUs, ascending, has for a request.
 func (s *Shapes) offer(shape *Shape, free []int, r Request) *Offer {
-	q := question{shape.id, setOf(free), r.GPUs, r.Policy}
+	q := question{shape: shape.id, free: setOf(free), n: r.GPUs, policy: r.Policy}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if known, ok := s.offers[q]; ok {

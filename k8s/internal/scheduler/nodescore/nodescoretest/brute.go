@@ -28,8 +28,9 @@ func Best(nodes []Node, n int, p key.Policy) (names []string) {
 				}
 			}
 		}
-		switch c := slices.Compare(top, best); {
-		case top == nil:
+		c := slices.Compare(top, best)
+		switch {
+		case top == nil: // it does not fit
 		case best == nil || c > 0:
 			best, names = top, []string{node.Name}
 		case c == 0:
@@ -100,7 +101,7 @@ func (t trial) path(i, set, end int, class topology.Kind) (found bool) {
 		return t.graph.Kind(i, end).Class() >= class
 	}
 	each(set, func(j int) {
-		found = found || t.graph.Kind(i, j).Class() >= class && t.path(j, set&^(1<<j), end, class)
+		found = found || (t.graph.Kind(i, j).Class() >= class && t.path(j, set&^(1<<j), end, class))
 	})
 	return found
 }

@@ -62,7 +62,8 @@ func Random(r *rand.Rand, nodes int) (all []Node) {
 			n.GPUs = alloctest.Random(r, 8, 1+r.IntN(4))
 		}
 		for g := range n.GPUs.GPUs {
-			switch p := r.IntN(20); {
+			p := r.IntN(20)
+			switch {
 			case p < 11:
 				n.Free = append(n.Free, g)
 			case p == 18:
