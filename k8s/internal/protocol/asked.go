@@ -1,7 +1,9 @@
 package protocol
 
 import (
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -37,7 +39,8 @@ var podPath = regexp.MustCompile(`^[a-z0-9.-]{1,253}/[a-z0-9.-]{1,253}$`)
 // ParseAsked reads the data of the ConfigMap, by the names of the schedulers. What is not understood counts as absent.
 func ParseAsked(data map[string]string) map[string]Asked {
 	all := map[string]Asked{}
-	for key, value := range data {
+	for _, key := range slices.Sorted(maps.Keys(data)) {
+		value := data[key]
 		name, unasked := strings.CutPrefix(key, UnaskedKey)
 		if !unasked {
 			var asked bool
