@@ -349,7 +349,8 @@ func TestAwareChart(t *testing.T) {
 	n.must(t, "kubectl", "rollout", "status", "-n", awareNamespace, "daemonset/metax-gpu-aware", "--timeout=60s")
 
 	wait(t, "the way to the new pod", func(ctx context.Context) error {
-		_, err := n.Run(ctx, "bash", "-c", `exec 3<>/dev/tcp/$(kubectl get svc -n metax-gpu -o 'jsonpath={.items[0].spec.clusterIP}')/8080`)
+		// Without an end of its own, an attempt that is sent to the old pod would wait for it until all time is over.
+		_, err := n.Run(ctx, "bash", "-c", `at=$(kubectl get svc -n metax-gpu -o 'jsonpath={.items[0].spec.clusterIP}') && timeout 2 bash -c "exec 3<>/dev/tcp/$at/8080"`)
 		return err
 	})
 
