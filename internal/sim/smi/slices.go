@@ -89,7 +89,7 @@ func (c *change) enable() error {
 		return nil
 	}
 	if os.Mkdir(c.dir+"/sgpu", 0o755) != nil {
-		return fmt.Errorf("Sysfs error: %s/sgpu cannot be made", c.dir)
+		return fmt.Errorf("sysfs error: %s/sgpu cannot be made", c.dir)
 	}
 	memory := strconv.Itoa(c.gpu.MemoryMiB)
 	return c.put("sgpu", "sched_class", "0", "sched_timeslice", "20", "create", "", "remove", "",
@@ -143,7 +143,7 @@ func (c *change) create() error {
 			continue
 		}
 		if os.Mkdir(c.dir+"/"+part, 0o755) != nil {
-			return fmt.Errorf("Sysfs error: %s/%s cannot be made", c.dir, part)
+			return fmt.Errorf("sysfs error: %s/%s cannot be made", c.dir, part)
 		}
 		err := c.makeNode(part, mib)
 		if err == nil {
@@ -174,7 +174,7 @@ func (c *change) makeNode(part string, mib int) error {
 	}
 	node, use := nodes+strconv.Itoa(number), "smi/"+path.Base(part)
 	if os.Mkdir(node, 0o755) != nil || os.Mkdir(c.dir+"/"+use, 0o755) != nil {
-		return fmt.Errorf("Sysfs error: %s cannot be made", node)
+		return fmt.Errorf("sysfs error: %s cannot be made", node)
 	}
 	group, kib := strconv.Itoa(10000+number), mib*1024
 	return errors.Join(
@@ -244,14 +244,14 @@ func puts(dir string, files ...string) (err error) {
 
 func put(file, line string) error {
 	if os.WriteFile(file, []byte(line+"\n"), 0o644) != nil {
-		return fmt.Errorf("Sysfs error: %s cannot be written", file)
+		return fmt.Errorf("sysfs error: %s cannot be written", file)
 	}
 	return nil
 }
 
 func drop(dir string) error {
 	if os.RemoveAll(dir) != nil {
-		return fmt.Errorf("Sysfs error: %s cannot be removed", dir)
+		return fmt.Errorf("sysfs error: %s cannot be removed", dir)
 	}
 	return nil
 }
