@@ -189,7 +189,7 @@ func TestMXSMISize(t *testing.T) {
 	}
 }
 
-// TestMXSMIFacts: what is changed in the file of the facts, mx-smi says; a line that is none is named.
+// TestMXSMIFacts: mx-smi prints what an edit of the file of facts says, and an error names a line that it cannot read.
 func TestMXSMIFacts(t *testing.T) {
 	root := written(t, simtest.Node(t, "c500-1"))
 	file := filepath.Join(root, "opt/mxdriver/share/mx-smi/node.txt")

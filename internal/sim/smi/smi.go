@@ -65,7 +65,7 @@ func (t *tool) run(args []string) error {
 		t.line("mx-smi  version: %s", version)
 		return nil
 	}
-	print, ok := map[string]func(){
+	show, ok := map[string]func(){
 		"": t.table, "-L": t.list, "--list": t.list,
 		"topo -m":       func() { t.NICs = nil; t.matrix() },
 		"topo -n":       t.matrix,
@@ -94,7 +94,7 @@ func (t *tool) run(args []string) error {
 	if change {
 		return t.slices(args[1:])
 	}
-	print()
+	show()
 	return nil
 }
 
@@ -245,7 +245,7 @@ func (t *tool) matrix() {
 	}
 }
 
-// table is what the tool prints when it is asked for nothing.
+// table is what the tool prints without arguments.
 func (t *tool) table() {
 	maca, bios := "unknown", "unknown" // one version for all cards
 	for _, dir := range t.MACA {
@@ -263,19 +263,19 @@ func (t *tool) table() {
 	t.line("| %-35s%-44s |", "MACA Version: "+maca, "BIOS Version: "+bios)
 	t.out.WriteString(tableHead)
 	for i, g := range t.seen {
-		cap := "350W"
+		limit := "350W"
 		switch {
 		case strings.HasPrefix(g.Model, "MXC550"):
-			cap = "450W"
+			limit = "450W"
 		case strings.HasPrefix(g.Model, "MXN260"):
-			cap = "225W"
+			limit = "225W"
 		}
 		sliced := "Disabled"
 		if first(t.device(g)+"/model") == "sgpu" {
 			sliced = "Enabled"
 		}
 		t.line("| %-5d %10s | %-5d %9s | %-19s | %-9s %10s |", i, "MetaX "+strings.TrimPrefix(g.Model, "MX"), i, "Off", g.BDF, "0%", sliced)
-		t.line("| %-16s | %-5s %9s | %-19s | %-20s |", "57W / "+cap, "35C", "P0", fmt.Sprintf("%d/%d MiB", usedMiB, g.MemoryMiB), g.State)
+		t.line("| %-16s | %-5s %9s | %-19s | %-20s |", "57W / "+limit, "35C", "P0", fmt.Sprintf("%d/%d MiB", usedMiB, g.MemoryMiB), g.State)
 		t.line("+------------------+-----------------+---------------------+----------------------+")
 	}
 	t.out.WriteString(tableEnd)

@@ -32,19 +32,20 @@ var followed = []struct {
 	{protocol.DriverConfigMap, protocol.Operator, []string{"node-vfnums", "nodes-config"}},
 }
 
-// addUnread reads the ConfigMaps with such names of all namespaces, if the user may.
+// addUnread reads, of all namespaces, the ConfigMaps that programs of the cluster would follow, if the user may.
 func (r Reader) addUnread(ctx context.Context, o *Objects) error {
 	var found []corev1.ConfigMap
 	for _, f := range followed {
+		if !slices.ContainsFunc(o.Pods, func(p corev1.Pod) bool { return IsProgram(&p) && p.Labels[nameLabel] == f.program }) {
+			continue
+		}
 		// Version 0 is what the API server has in memory.
 		err := list(ctx, func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
 			return r.Client.ConfigMaps(metav1.NamespaceAll).List(ctx, opts)
 		}, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, f.name).String(), ResourceVersion: "0"}, func(c *corev1.ConfigMap) {
 			found = append(found, *c)
 		})
-		if apierrors.IsForbidden(err) {
-			return nil
-		} else if err != nil {
+		if err != nil && !apierrors.IsForbidden(err) {
 			return err
 		}
 	}

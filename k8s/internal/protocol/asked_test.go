@@ -31,7 +31,7 @@ func TestParseAsked(t *testing.T) {
 		{"again", map[string]string{"asked.a": late, "unasked.a": early + " ns/p"}, map[string]Asked{"a": {at(late), at(early), "ns/p"}}, false},
 		{"no time", map[string]string{"asked.a": "now", "unasked.a": "then ns/p"}, map[string]Asked{}, false},
 		{"no pod", map[string]string{"unasked.a": late}, map[string]Asked{}, false},
-		{"a pod that is none", map[string]string{"unasked.a": late + " ns/\x1b[2J"}, map[string]Asked{}, false},
+		{"not the name of a pod", map[string]string{"unasked.a": late + " ns/\x1b[2J"}, map[string]Asked{}, false},
 		{"a pod where none belongs", map[string]string{"asked.a": late + " ns/p"}, map[string]Asked{}, false},
 		{"another key", map[string]string{"x": late}, map[string]Asked{}, false},
 	} {

@@ -52,7 +52,7 @@ func Host(ctx context.Context, root string) (gpu.Node, error) {
 	return n, nil
 }
 
-// Recorded returns what tells the record of the host's node from another one, "" if there is none.
+// Recorded identifies the record of the host's node: another text means another record, and "" that there is no record.
 func Recorded(host *hostfs.Root) string {
 	file, err := host.Open(node.RecordPath)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 const (
 	ConfigUnderstood = "ConfigUnderstood"
 	ValuesApplied    = "ValuesApplied"
-	// SchedulerAsks is False while a scheduler places pods without asking metax-gpu-aware; else there is none.
+	// SchedulerAsks is False while a scheduler places pods without asking metax-gpu-aware; otherwise there is no such condition.
 	SchedulerAsks = "SchedulerAsks"
 
 	Understood    = "Understood"
