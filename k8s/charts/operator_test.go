@@ -65,6 +65,9 @@ func TestCleanupWaits(t *testing.T) {
 // withDriver are values with which the operator upgrades drivers.
 const withDriver = "driver: {deployPolicy: PreferHost, payload: {version: '1'}}"
 
+// withAll are values with which the operator has all rights that it can have.
+const withAll = withDriver + "\ngpuDevice: {onFatal: evict}"
+
 // TestOperatorTags names payloads that are not pinned, in the notes.
 func TestOperatorTags(t *testing.T) {
 	digest := "sha256:" + strings.Repeat("0", 64)
@@ -90,7 +93,7 @@ func TestOperatorPages(t *testing.T) {
 	pages := []string{"../../docs/kubernetes-operator.md", "../../docs/zh/kubernetes-operator.md"}
 	own, _, _ := strings.Cut(readText(t, operator+"/values.yaml"), below)
 	comparePages(t, pages, "operator", valueRows(t, own))
-	rows := permissionRows(t, objects(t, renderOperator(t, withDriver)), operator+"-operator")
+	rows := permissionRows(t, objects(t, renderOperator(t, withAll)), operator+"-operator")
 	for i := range rows {
 		rows[i] = "operator" + rows[i]
 	}
@@ -352,6 +355,33 @@ func TestLookPolicy(t *testing.T) {
 	}
 }
 
+// TestOperatorNodePolicy: of the taints of a Node, the controller writes the one of a lost GPU, without effect on pods
+// that run.
+func TestOperatorNodePolicy(t *testing.T) {
+	const (
+		me      = "system:serviceaccount:metax-operator:metax-operator"
+		refused = "of a Node's spec, only unschedulable and the taint metax-tech.com/gpu-fatal:NoSchedule may be written"
+		lost    = "{key: metax-tech.com/gpu-fatal, value: missing, effect: NoSchedule}"
+		hard    = "{key: metax-tech.com/gpu-fatal, effect: NoExecute}"
+	)
+	node := func(spec string) string { return "{metadata: {name: a}, spec: {" + spec + "}}" }
+	for _, test := range []struct{ user, before, after, want string }{
+		{me, "", "taints: [" + lost + "]", ""},
+		{me, "taints: [{key: k}, " + lost + "]", "taints: [{key: k}]", ""},
+		{me, "taints: [{key: k}]", "taints: [{key: k}, " + lost + "], unschedulable: true", ""},
+		{me, "taints: [{key: k}]", "taints: [" + lost + "]", refused},
+		{me, "", "taints: [" + hard + "]", refused},
+		{me, "taints: [" + hard + "]", "taints: [" + hard + ", " + lost + "]", ""}, // of an administrator
+		{me, "", "taints: [{key: k, effect: NoSchedule}]", refused},
+		{me, "", "providerID: x", refused},
+		{"user:alice", "", "taints: [" + hard + "]", ""},
+	} {
+		if got := admit(t, "metax-operator-operator-nodes", request{test.user, "", "a", "", node(test.before), node(test.after)}); got != test.want {
+			t.Errorf("%s, then %s: got %q, want %q", test.before, test.after, got, test.want)
+		}
+	}
+}
+
 // TestControlPlaneOnly: by a value, the controller runs on the control plane alone, whatever its affinity.
 func TestControlPlaneOnly(t *testing.T) {
 	for _, more := range []string{"", ", affinity: null", ", affinity: {nodeAffinity: null}"} {
@@ -386,6 +416,8 @@ func TestOperatorRights(t *testing.T) {
 		"ClusterRole metax-operator-operator-undefine: list gpu.metax-tech.com/clusteroperators",
 		"ClusterRole metax-operator-operator-drivers: create /pods/eviction",
 		"ClusterRole metax-operator-operator-drivers: list,watch /pods",
+		"ClusterRole metax-operator-operator-faults: create /pods/eviction",
+		"ClusterRole metax-operator-operator-faults: get /pods",
 		"Role metax-operator-operator: create /events",
 		"Role metax-operator-operator: create coordination.k8s.io/leases",
 		"Role metax-operator-operator: create,patch,delete apps/daemonsets metax-gpu-label,metax-gpu-device,metax-exporter,metax-container-runtime,metax-driver,metax-maca,metax-maca-n,metax-vf-manager,metax-vfio-manager",
@@ -394,12 +426,17 @@ func TestOperatorRights(t *testing.T) {
 		"Role metax-operator-operator: list,watch apps/daemonsets",
 		"Role metax-operator-operator: list,watch,create,delete /pods",
 	}
-	for name := range objects(t, renderOperator(t, "")) {
-		if strings.Contains(name, "-drivers") {
-			t.Errorf("without a driver there is %s", name)
+	for values, without := range map[string]string{"": "-drivers", "gpuDevice: {onFatal: taint}": "-faults"} {
+		for name := range objects(t, renderOperator(t, values)) {
+			if strings.Contains(name, without) {
+				t.Errorf("with %q there is %s", values, name)
+			}
 		}
 	}
-	all := objects(t, renderOperator(t, withDriver))
+	all := objects(t, renderOperator(t, withAll))
+	if args := as[appsv1.Deployment](t, all, "Deployment/metax-operator").Spec.Template.Spec.Containers[0].Args; !slices.Contains(args, "--on-fatal=evict") {
+		t.Errorf("the controller does not know what follows: %q", args)
+	}
 	var got []string
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		kind, role, _ := strings.Cut(name, "/")

@@ -7,12 +7,18 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/device/foreignuse"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/device/plugin"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/device/publish"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
 // factsOf returns what is published of a Status. A GPU with virtual functions is in use if one of
 // them is.
 func factsOf(s plugin.Status) publish.Facts {
 	f := publish.Facts{Node: s.Node, State: s.State, Mode: s.Mode, Blocked: s.Blocked, Edited: s.Edited, Registration: s.Registration}
+	for _, h := range s.Holders {
+		for _, u := range h.GPUs {
+			f.Holders = append(f.Holders, publish.Holder{GPU: u, Pod: protocol.PodName{Namespace: h.Namespace, Name: h.Pod, UID: h.UID}})
+		}
+	}
 	for _, d := range s.Devices {
 		if d.GPU >= 0 && slices.Contains(s.InUse, d.ID) && !slices.Contains(f.InUse, d.GPU) {
 			f.InUse = append(f.InUse, d.GPU)

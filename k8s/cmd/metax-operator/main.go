@@ -19,6 +19,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/label/cleanup"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/logging"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/operator/controller"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/operator/faults"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/operator/plan"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/program"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
@@ -46,6 +47,7 @@ func newApp() *cli.App {
 					&cli.StringFlag{Name: "values-sha256", Usage: "`SUM` that the file of --values has to have; empty for any"},
 					&cli.StringFlag{Name: "aware-namespace", Usage: "`NAMESPACE` of metax-gpu-aware; empty without it"},
 					&cli.BoolFlag{Name: "driver-upgrades", Usage: "upgrade the driver of nodes, which needs more rights"},
+					&cli.StringFlag{Name: "on-fatal", Value: string(faults.None), Usage: "what follows where a GPU is lost to its pods: none, taint or evict, which needs more rights"},
 					&cli.StringFlag{Name: "health-address", Value: ":8081", Usage: "`ADDRESS` of /healthz and /readyz"},
 					&cli.StringFlag{Name: "metrics-address", Value: "0", Usage: "`ADDRESS` of /metrics; 0 for none"},
 					kubeconfig,
@@ -101,6 +103,10 @@ func control(c *cli.Context) error {
 			return fmt.Errorf("the values in %s have SHA-256 %s, and the release has %s: somebody changed them beside helm; to put them right: helm upgrade --reuse-values", name, is, want)
 		}
 	}
+	onFatal, err := faults.ParseMode(c.String("on-fatal"))
+	if err != nil {
+		return fmt.Errorf("--on-fatal: %w", err)
+	}
 	manifests, err := plan.NewManifests(charts.Extensions, charts.Operator, values, c.String("release"), c.String("namespace"))
 	if err != nil {
 		return err
@@ -110,7 +116,7 @@ func control(c *cli.Context) error {
 		return err
 	}
 	return controller.Run(c.Context, config, controller.Options{
-		Namespace: c.String("namespace"), AwareNamespace: c.String("aware-namespace"), Health: c.String("health-address"), Metrics: c.String("metrics-address"), Manifests: manifests, Upgrades: c.Bool("driver-upgrades"), Log: log,
+		Namespace: c.String("namespace"), AwareNamespace: c.String("aware-namespace"), Health: c.String("health-address"), Metrics: c.String("metrics-address"), Manifests: manifests, Upgrades: c.Bool("driver-upgrades"), OnFatal: onFatal, Log: log,
 	})
 }
 

@@ -87,6 +87,7 @@ func TestMistakes(t *testing.T) {
 		return func(text string) string { return outcome(protocol.ParseTable(key, text)) }
 	}
 	state := func(text string) string { return outcome(protocol.ParseNodeState(text, 1)) }
+	faults := func(text string) string { return outcome(protocol.ParseFaults(text)) }
 	topology := func(text string) string {
 		t, err := protocol.ParseNodeTopology(text)
 		return outcome(len(t.GPUs), err)
@@ -179,6 +180,11 @@ func TestMistakes(t *testing.T) {
 		{"ParseTable", "null", table("k")("null"), "{}"},
 		{"ParseTable", "mistyped", table("k")(`{"1": "x"}`), "refused"},
 
+		{"ParseFaults", "empty", faults(""), "refused"},
+		{"ParseFaults", "null", faults("null"), "null"},
+		{"ParseFaults", "absent fields", faults("[{}]"), "refused"},
+		{"ParseFaults", "mistyped", faults(`[{"uuid": 1, "code": "missing"}]`), "refused"},
+		{"ParseFaults", "misspelt", faults(`[{"uid": "GPU-1", "code": "missing"}]`), "refused"},
 		{"ParseNodeState", "empty", state(""), "refused"},
 		{"ParseNodeState", "null", state("null"), "refused"},
 		{"ParseNodeState", "absent fields", state("{}"), "refused"},

@@ -50,6 +50,10 @@ const (
 	NodeAnnotation = "topology.metax-ctk.io/node"
 	// StateAnnotation is what changes of it, a NodeState.
 	StateAnnotation = "topology.metax-ctk.io/state"
+	// FaultsAnnotation is which GPUs are lost to the pods that have them, Faults; not there without any.
+	FaultsAnnotation = "topology.metax-ctk.io/faults"
+	// FatalTaint is the key of a taint with the effect NoSchedule on a node with Faults; its value is the Code of the first.
+	FatalTaint = "metax-tech.com/gpu-fatal"
 	// ReportsAnnotation is what the operator's agents say about the node, as package report prints it.
 	ReportsAnnotation = "metax-ctk.io/components"
 	// UpgradeAnnotation is how far an upgrade of the driver is on the node, as package rollout prints it.
@@ -82,13 +86,16 @@ const (
 	MACAAnnotation  = "metax-ctk.io/maca" // "true" for the host's MXMACA
 )
 
-// Labels of the Evictions that the operator requests, which its chart's policies compare with the ClusterOperator and the
-// pod: whether the pod uses GPUs, and "true" if no controller creates it again.
+// What the Evictions that the operator requests say, for its chart's policies, which compare it with the
+// ClusterOperator, the pod and its node: whether the pod uses GPUs or has a lost one, "true" if no controller creates it
+// again, and the node of a pod with a lost GPU.
 const (
-	EvictsLabel      = "metax-ctk.io/evicts"
-	EvictsGPUPod     = "gpu-pod"
-	EvictsPod        = "pod"
-	EvictsAloneLabel = "metax-ctk.io/evicts-alone"
+	EvictsLabel          = "metax-ctk.io/evicts"
+	EvictsGPUPod         = "gpu-pod"
+	EvictsPod            = "pod"
+	EvictsLostGPUPod     = "lost-gpu-pod"
+	EvictsAloneLabel     = "metax-ctk.io/evicts-alone"
+	EvictsFromAnnotation = "metax-ctk.io/evicts-from"
 )
 
 // The programs. A program's name is also its field manager and the source of its Events.

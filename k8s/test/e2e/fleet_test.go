@@ -25,6 +25,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/k8s/charts"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/operator/controller"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/operator/faults"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/operator/plan"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
@@ -40,6 +41,8 @@ type fleet struct {
 	bad    []string          // what must not happen
 	jobs   map[string]bool   // pods with GPUs that nobody may end, by name
 	lease  atomic.Int32
+	// onFatal is what the operator does about lost GPUs; empty is nothing.
+	onFatal faults.Mode
 }
 
 func newFleet(t *testing.T, nodes int) *fleet {
@@ -266,7 +269,7 @@ func (f *fleet) run(t *testing.T, writes *atomic.Int32, dies int32) (ended <-cha
 			log = slog.New(slog.NewTextHandler(os.Stderr, nil))
 		}
 		err := controller.Run(ctx, config, controller.Options{
-			Namespace: namespace, Health: "0", Metrics: "0", Manifests: manifests, Upgrades: true, Log: log, Clock: f.clock,
+			Namespace: namespace, Health: "0", Metrics: "0", Manifests: manifests, Upgrades: true, OnFatal: f.onFatal, Log: log, Clock: f.clock,
 		})
 		if err != nil && ctx.Err() == nil {
 			log.Error("a controller ended", "error", err) // such as without the API server

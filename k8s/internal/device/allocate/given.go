@@ -13,7 +13,7 @@ import (
 type Given struct {
 	UID, Namespace, Pod string
 	GPUs                []gpu.UUID // in the order of the node, each once; not empty
-	Indices             []int      // of the GPUs
+	Indices             []int      // of the GPUs; none for slices
 }
 
 // GivenTo returns the pods that have GPUs by what the kubelet lists, in the order of the requests.
@@ -37,6 +37,30 @@ func GivenTo(requests []Request, listed []allocations.Listed, devices []inventor
 		for _, d := range devices {
 			if !d.Slice && slices.Contains(ids, d.ID) && !slices.Contains(g.GPUs, d.UUID) {
 				g.GPUs, g.Indices = append(g.GPUs, d.UUID), append(g.Indices, d.GPU)
+			}
+		}
+		if len(g.GPUs) > 0 {
+			all = append(all, g)
+		}
+	}
+	return all
+}
+
+// Holders returns the pods that have GPUs, as GivenTo does, and those with slices of them: by the record of what the
+// plugin gave them, if the kubelet lists them also. What is written on a pod does not count.
+func Holders(requests []Request, state allocations.State, listed []allocations.Listed, devices []inventory.Device) []Given {
+	all := GivenTo(requests, listed, devices)
+	parts, seen := state.Slices(), map[string]bool{}
+	for _, r := range requests {
+		if seen[r.UID] || !r.Admitted || r.Resource != protocol.SliceResource {
+			continue
+		}
+		seen[r.UID] = true
+		isListed := slices.ContainsFunc(listed, func(l allocations.Listed) bool { return l.Namespace == r.Namespace && l.Pod == r.Pod })
+		g := Given{UID: r.UID, Namespace: r.Namespace, Pod: r.Pod}
+		for _, h := range parts {
+			if isListed && h.Pod.UID == r.UID && !slices.Contains(g.GPUs, h.UUID) {
+				g.GPUs = append(g.GPUs, h.UUID)
 			}
 		}
 		if len(g.GPUs) > 0 {

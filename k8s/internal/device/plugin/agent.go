@@ -56,6 +56,7 @@ type Status struct {
 	Seen                     // by the last look; Changes are empty if there was no look since the last Status
 	InUse   []string         // the ids of devices that are not free, ascending
 	Outside []foreignuse.Use // the GPUs that containers outside Kubernetes use
+	Holders []allocate.Given // the pods that have GPUs
 	Mode    protocol.Mode
 	Blocked string   // why the mode is not the configured one; empty if it is
 	Edited  string   // which of the chart's values do not hold because the ConfigMap is edited; empty if all do
@@ -251,6 +252,7 @@ func (a *Agent) settle(ctx context.Context, all *sync.WaitGroup) {
 	if a.Publish != nil {
 		status.InUse, status.Outside = a.Allocator.InUse()
 		status.Registration = a.Allocator.Registration()
+		status.Holders = a.Allocator.holders()
 		a.Publish(status)
 	}
 	a.serve(ctx, all)

@@ -34,6 +34,17 @@ func (a *Allocator) given() []allocate.Given {
 	return allocate.GivenTo(a.requests, listed, s.Devices())
 }
 
+// holders returns the pods that have GPUs or slices.
+func (a *Allocator) holders() []allocate.Given {
+	s, state, listed := a.now()
+	if s == nil {
+		return nil
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return allocate.Holders(a.requests, state, listed, s.Devices())
+}
+
 // teller writes to pods which GPUs they were given.
 type teller struct {
 	client corev1client.PodsGetter

@@ -23,13 +23,21 @@ type Facts struct {
 	// InUse are the GPUs, by index, of which pods use all or some; Outside are those that
 	// others use, such as leases of the node tool.
 	InUse, Outside []int
-	Mode           protocol.Mode
+	// Holders are the pods that have GPUs, in a fixed order.
+	Holders []Holder
+	Mode    protocol.Mode
 	// Registration is what schedulers are told of slices; empty if there are none.
 	Registration string
 	// Blocked is why Mode is not the configured one; empty if it is.
 	Blocked string
 	// Edited is which of the chart's values do not hold; empty if all do.
 	Edited string
+}
+
+// Holder is a pod that has a GPU or a part of it.
+type Holder struct {
+	GPU gpu.UUID
+	Pod protocol.PodName
 }
 
 // Values are what is written of Facts, without a generation and without times.
@@ -70,9 +78,10 @@ func (m *maker) values(f Facts) (Values, error) {
 	} else {
 		v.Annotations[protocol.ScoresAnnotation], v.Annotations[protocol.LossesAnnotation] = scores.String(), losses.String()
 	}
-	delete(v.Annotations, foreign.RegistrationAnnotation)
-	if f.Registration != "" {
-		v.Annotations[foreign.RegistrationAnnotation] = f.Registration
+	for name, text := range map[string]string{foreign.RegistrationAnnotation: f.Registration, protocol.FaultsAnnotation: faults(f)} {
+		if delete(v.Annotations, name); text != "" {
+			v.Annotations[name] = text
+		}
 	}
 	m.last = v
 	return v, m.err
@@ -110,6 +119,27 @@ func stateOf(f Facts) protocol.NodeState {
 		}
 	}
 	return s
+}
+
+// faults returns the FaultsAnnotation, "" without any.
+func faults(f Facts) string {
+	var all protocol.Faults
+	for _, c := range f.State.GPUs {
+		if c.Health != health.Unhealthy || !protocol.IsFatal(c.Code) || c.UUID == "" {
+			continue
+		}
+		one := protocol.Fault{UUID: c.UUID, Code: c.Code}
+		for _, h := range f.Holders {
+			if c.UUID.Equal(string(h.GPU)) {
+				one.Pods = append(one.Pods, h.Pod)
+			}
+		}
+		all = append(all, one)
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return all.String()
 }
 
 // indexOf returns the index of a GPU in the State, -1 if it is not there.

@@ -65,6 +65,28 @@ func TestValues(t *testing.T) {
 	}
 }
 
+// TestFaults: only while a GPU is lost there is a record of it, with the pods that have it and with no other.
+func TestFaults(t *testing.T) {
+	f, _ := facts(t, "c500-8", 3)
+	f.State.GPUs[5].Health, f.State.GPUs[5].Code = health.Unhealthy, health.NoDeviceNodes
+	f.State.GPUs[6].Health = health.Unknown
+	for i, pod := range []string{"a", "b", "c", "b"} {
+		f.Holders = append(f.Holders, Holder{f.Node.GPUs[2+i].UUID, protocol.PodName{Namespace: "n", Name: pod, UID: pod}})
+	}
+	var m maker
+	v, err := m.values(f)
+	want := protocol.Faults{{UUID: f.Node.GPUs[3].UUID, Code: health.Vendor, Pods: []protocol.PodName{{Namespace: "n", Name: "b", UID: "b"}}}}
+	got, parsed := protocol.ParseFaults(v.Annotations[protocol.FaultsAnnotation])
+	if diff := cmp.Diff(want, got); err != nil || parsed != nil || diff != "" {
+		t.Errorf("%v %v %s", err, parsed, diff)
+	}
+	well, _ := facts(t, "c500-8")
+	well.Holders = f.Holders
+	if v, err := m.values(well); err != nil || v.Annotations[protocol.FaultsAnnotation] != "" {
+		t.Errorf("%v %q", err, v.Annotations[protocol.FaultsAnnotation])
+	}
+}
+
 func TestStateOf(t *testing.T) {
 	f, _ := facts(t, "c500-8-sgpu")
 	if diff := cmp.Diff([]int{0, 1, 3, 4, 5, 6, 7}, stateOf(f).Free); diff != "" {

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,6 +39,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/metax-ctk/container-toolkit/k8s/api/v1alpha1"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/operator/faults"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/operator/plan"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/status"
@@ -54,7 +56,9 @@ type Options struct {
 	// Upgrades reports whether the controller upgrades drivers, for which it needs more rights. If not, it only puts
 	// nodes back into service that an upgrade took before.
 	Upgrades bool
-	Log      *slog.Logger
+	// OnFatal is what follows where a GPU is lost to its pods. To evict needs more rights.
+	OnFatal faults.Mode
+	Log     *slog.Logger
 	// Clock is what pauses and limits of time are measured by; nil is the real one. The Lease has the real one always.
 	Clock clock.WithTicker
 }
@@ -105,11 +109,20 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 	only := reconcile.Request{NamespacedName: types.NamespacedName{Name: v1alpha1.Name}}
 	always := func(context.Context, client.Object) []reconcile.Request { return []reconcile.Request{only} }
 	r := &Reconciler{Client: m.GetClient(), Manifests: o.Manifests, ConfigMaps: o.configMaps(), Namespace: o.Namespace, Log: o.Log, Now: o.clock().Now, Configs: map[string]client.Reader{}}
-	if r.Upgrader, err = newUpgrader(m, config, o); err == nil {
-		err = r.Upgrader.watch(m, only, o.queue())
-	}
+	kube, err := kubernetes.NewForConfig(config)
 	if err != nil {
+		return err
+	}
+	evict := func(ctx context.Context, e *policyv1.Eviction) error {
+		return kube.PolicyV1().Evictions(e.Namespace).Evict(ctx, e)
+	}
+	r.Upgrader = &Upgrader{Client: m.GetClient(), Namespace: o.Namespace, Upgrades: o.Upgrades, Log: o.Log, Now: o.clock().Now, Evict: evict}
+	if err = r.Upgrader.watch(m, only, o.queue()); err != nil {
 		return fmt.Errorf("watch the nodes' drivers: %w", err)
+	}
+	r.Faults = &Faults{Client: m.GetClient(), Pods: m.GetAPIReader(), Mode: cmp.Or(o.OnFatal, faults.None), Log: o.Log, Now: o.clock().Now, Evict: evict}
+	if err = r.Faults.watch(m, only, o.queue()); err != nil {
+		return fmt.Errorf("watch the nodes' GPUs: %w", err)
 	}
 	all := builder.ControllerManagedBy(m).
 		WithOptions(o.queue()).
@@ -117,7 +130,9 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 		Owns(&appsv1.DaemonSet{}).
 		Owns(&corev1.Pod{}).
 		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(always), builder.WithPredicates(predicate.Or(predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{},
-			predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return pendingMode(e.ObjectOld) != pendingMode(e.ObjectNew) }})))
+			predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+				return pendingMode(e.ObjectOld) != pendingMode(e.ObjectNew) || isTainted(e.ObjectOld) != isTainted(e.ObjectNew)
+			}})))
 	all.Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(always), builder.WithPredicates(predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return isStuck(e.Object, o.Namespace) },
 		DeleteFunc: func(e event.DeleteEvent) bool { return isStuck(e.Object, o.Namespace) },
@@ -163,17 +178,6 @@ func (o Options) serveStatus(ctx context.Context, stop func(error), own promethe
 			}
 		}()
 	}
-}
-
-func newUpgrader(m manager.Manager, config *rest.Config, o Options) (*Upgrader, error) {
-	kube, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, err
-	}
-	evict := func(ctx context.Context, e *policyv1.Eviction) error {
-		return kube.PolicyV1().Evictions(e.Namespace).Evict(ctx, e)
-	}
-	return &Upgrader{Client: m.GetClient(), Namespace: o.Namespace, Upgrades: o.Upgrades, Log: o.Log, Now: o.clock().Now, Evict: evict}, nil
 }
 
 // configMaps are the names of the ConfigMaps that are read, with their namespaces.

@@ -33,6 +33,8 @@ type Reconciler struct {
 	Now       func() time.Time
 	// Upgrader upgrades drivers, or only puts nodes back into service.
 	Upgrader *Upgrader
+	// Faults taints nodes with lost GPUs, or only removes its taints.
+	Faults *Faults
 	// ConfigMaps are the names of the ConfigMaps that are read, with their namespaces, and Configs reads each of them.
 	// They need list and watch on it.
 	ConfigMaps map[string]string
@@ -214,8 +216,10 @@ func (r *Reconciler) end(ctx context.Context, o *v1alpha1.ClusterOperator, prese
 		}
 	}
 	// Before the pods have ended: one on a node that is away does not.
-	if done, err := r.Upgrader.Release(ctx); err != nil || !done {
-		return err // a Node that changed is an event
+	for _, release := range []func(context.Context) (bool, error){r.Upgrader.Release, r.Faults.Release} {
+		if done, err := release(ctx); err != nil || !done {
+			return err // a Node that changed is an event
+		}
 	}
 	if len(present) > 0 {
 		return nil // the end of each is an event

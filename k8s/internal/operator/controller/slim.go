@@ -13,13 +13,13 @@ import (
 )
 
 // slim leaves out of the memory what is not read: of a node, everything but the labels, the annotations of this project,
-// whether it is cordoned, whether it is ready, and which change of the mode waits. A pod that looks at a GPU stays whole.
+// whether it is cordoned, its taints, whether it is ready, and which change of the mode waits. A pod that looks at a GPU stays whole.
 func slim(object any) (any, error) {
 	switch o := object.(type) {
 	case *corev1.Node:
-		n := &corev1.Node{ObjectMeta: slimMeta(o.ObjectMeta, protocol.ReportsAnnotation, protocol.UpgradeAnnotation)}
+		n := &corev1.Node{ObjectMeta: slimMeta(o.ObjectMeta, protocol.ReportsAnnotation, protocol.UpgradeAnnotation, protocol.FaultsAnnotation)}
 		n.Labels = o.Labels
-		n.Spec.Unschedulable = o.Spec.Unschedulable
+		n.Spec.Unschedulable, n.Spec.Taints = o.Spec.Unschedulable, o.Spec.Taints
 		for _, c := range o.Status.Conditions {
 			switch {
 			case c.Type == corev1.NodeReady:

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,8 +32,8 @@ type Upgrader struct {
 	Upgrades bool
 	Log      *slog.Logger
 	Now      func() time.Time
-	// Evict requests an eviction, as the client of Kubernetes does.
-	Evict func(context.Context, *policyv1.Eviction) error
+	// Evict requests an eviction.
+	Evict Evict
 
 	// mutex lets one look at a time write: what one has decided is not carried out after a Release.
 	mutex sync.Mutex
@@ -203,17 +202,5 @@ func (u *Upgrader) evict(ctx context.Context, p rollout.Pod, now time.Time) erro
 	if !p.Managed {
 		says[protocol.EvictsAloneLabel] = "true"
 	}
-	err := u.Evict(ctx, &policyv1.Eviction{
-		ObjectMeta:    metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name, Labels: says},
-		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}},
-	})
-	switch {
-	case apierrors.IsTooManyRequests(err):
-		u.Log.Info("a disruption budget keeps a pod from being evicted", "pod", p.Namespace+"/"+p.Name)
-	case err == nil:
-		u.Log.Info("evicted", "pod", p.Namespace+"/"+p.Name)
-	case !apierrors.IsNotFound(err) && !apierrors.IsConflict(err):
-		return fmt.Errorf("evict pod %s/%s: %w", p.Namespace, p.Name, err)
-	}
-	return nil
+	return u.Evict.request(ctx, metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name, Labels: says}, uid, u.Log)
 }

@@ -89,7 +89,7 @@ func TestEnd(t *testing.T) {
 		OwnerReferences: []metav1.OwnerReference{{Name: v1alpha1.Name, UID: "1", Controller: &yes}},
 	}}
 	u := cluster(t, o, interceptor.Funcs{}, gpuNode(cordoned), set)
-	r := &Reconciler{Client: u.Client, Namespace: "ns", Log: u.Log, Now: time.Now, Upgrader: u}
+	r := &Reconciler{Client: u.Client, Namespace: "ns", Log: u.Log, Now: time.Now, Upgrader: u, Faults: &Faults{Client: u.Client, Log: u.Log, Now: time.Now}}
 	for range 2 {
 		if _, err := r.Reconcile(t.Context(), request); err != nil {
 			t.Fatal(err)
