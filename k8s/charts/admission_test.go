@@ -45,7 +45,7 @@ func TestNodePolicy(t *testing.T) {
 		labels      = "of the labels, only metax-tech.com/ may be written, by metax-gpu-label"
 		annotations = "of the annotations, only metax-tech.com/ and topology.metax-ctk.io/ may be written, and hami.io/mutex.lock removed, by metax-gpu-device, and metax-ctk.io/components by metax-gpu-label"
 		spec        = "taints and the rest of the node's spec, finalizers and owners may not be written"
-		status      = "of the status, only the conditions MetaXGPUUnhealthy and MetaXGPUModePending may be written"
+		status      = "of the status, only the conditions MetaXGPUUnhealthy, MetaXGPULost and MetaXGPUModePending may be written"
 	)
 	scores := change("{a: b}", "{a: b, metax-tech.com/gpu.topology.scores: '{}', topology.metax-ctk.io/state: '{}'}")
 	reports := change("{a: b}", "{a: b, metax-ctk.io/components: '{}'}")
@@ -307,7 +307,12 @@ func TestSlicePodPolicy(t *testing.T) {
 // object that its binding names if it has params, and returns the first message.
 func admit(t *testing.T, name string, r request, params ...string) string {
 	t.Helper()
-	policy := policyNamed(t, name)
+	return admitBy(t, policyNamed(t, name), r, params...)
+}
+
+// admitBy is admit with a policy at hand.
+func admitBy(t *testing.T, policy admissionregistrationv1.ValidatingAdmissionPolicy, r request, params ...string) string {
+	t.Helper()
 	compiler, err := plugin.NewCompositedCompiler(environment.MustBaseEnvSet(version.MajorMinor(1, 30), true))
 	if err != nil {
 		t.Fatal(err)

@@ -8,6 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
 const controllerUser = "system:serviceaccount:metax-operator:metax-operator"
@@ -15,7 +17,7 @@ const controllerUser = "system:serviceaccount:metax-operator:metax-operator"
 // TestEvictionPolicies: the controller's token evicts only what the ClusterOperator asks for.
 func TestEvictionPolicies(t *testing.T) {
 	const (
-		unsaid      = "an Eviction has to say by the label metax-ctk.io/evicts whether its pod uses GPUs (gpu-pod) or not (pod)"
+		unsaid      = "an Eviction has to say by the label metax-ctk.io/evicts what its pod is: gpu-pod, pod"
 		unrequested = "the ClusterOperator does not ask for this eviction (driver.upgradePolicy)"
 		noGPU       = "the pod uses no GPU"
 		owners      = "pods of DaemonSets are not evicted, and those without a controller only with the label metax-ctk.io/evicts-alone"
@@ -72,19 +74,70 @@ func TestEvictionPolicies(t *testing.T) {
 	}
 }
 
+// TestLostGPUEvictions: with onFatal evict, the controller's token evicts a pod whose node says that it has a lost GPU.
+func TestLostGPUEvictions(t *testing.T) {
+	const (
+		eviction = `{metadata: {name: p, labels: {metax-ctk.io/evicts: lost-gpu-pod}, annotations: {metax-ctk.io/evicts-from: node-1}}, deleteOptions: {preconditions: {uid: uid-1}}}`
+		pod      = "{metadata: {name: p}, spec: {nodeName: node-1, containers: [{name: a, resources: {limits: {metax-tech.com/gpu: 1}}}]}}"
+		noNode   = "the pod is not on the node of the annotation metax-ctk.io/evicts-from"
+		notLost  = "the node does not say that this pod has a lost GPU"
+	)
+	node := fmt.Sprintf("{metadata: {name: node-1, annotations: {%s: %q}}}", protocol.FaultsAnnotation,
+		protocol.Faults{{UUID: "GPU-0", Code: "missing", Pods: []protocol.PodName{{Namespace: "default", Name: "p", UID: "uid-1"}}}}.String())
+	all := objects(t, renderOperator(t, "gpuDevice: {onFatal: evict}"))
+	without := func(text, old string) string { return strings.Replace(text, old, "x: y", 1) }
+	for _, test := range []struct{ what, operator, eviction, pod, node, want string }{
+		{"as it has to be", "{spec: {}}", eviction, pod, node, ""},
+		{"another pod's", "{spec: {}}", eviction, strings.Replace(pod, "name: p", "name: q", 1), node, ""},
+		{"another node's record", "{spec: {}}", eviction, pod, strings.Replace(node, "name: node-1", "name: node-2", 1), ""},
+		{"a DaemonSet's", "{spec: {}}", eviction, strings.Replace(pod, "name: p", "name: p, ownerReferences: [{kind: DaemonSet, controller: true}]", 1), node, ""},
+		{"the kubelet's own", "{spec: {}}", eviction, strings.Replace(pod, "name: p", "name: p, ownerReferences: [{kind: Node, controller: true}]", 1), node, "pods of DaemonSets are not evicted, and those without a controller only with the label metax-ctk.io/evicts-alone"},
+		{"paused", "{spec: {paused: true}}", eviction, pod, node, "the ClusterOperator does not ask for this eviction (driver.upgradePolicy)"},
+		{"no GPU", "{spec: {}}", eviction, without(pod, "metax-tech.com/gpu: 1"), node, "the pod uses no GPU"},
+		{"on another node", "{spec: {}}", eviction, strings.Replace(pod, "node-1", "node-2", 1), node, noNode},
+		{"on no node", "{spec: {}}", without(eviction, "metax-ctk.io/evicts-from: node-1"), without(pod, "nodeName: node-1"), node, noNode},
+		{"not lost", "{spec: {}}", eviction, pod, "{metadata: {name: node-1}}", notLost},
+		{"another pod is lost", "{spec: {}}", strings.Replace(eviction, "uid-1", "uid-2", 1), pod, node, notLost},
+		{"the beginning of a UID", "{spec: {}}", strings.Replace(eviction, "uid-1", "uid", 1), pod, node, notLost},
+		{"any UID", "{spec: {}}", without(eviction, "preconditions: {uid: uid-1}"), pod, node, notLost},
+		{"a drain", "{spec: {driver: {upgradePolicy: {enableRollout: true, drain: {enable: true}}}}}", strings.Replace(eviction, "lost-gpu-pod", "pod", 1), pod, node, "an Eviction has to say by the label metax-ctk.io/evicts what its pod is: lost-gpu-pod"},
+	} {
+		asked := request{controllerUser, "", "p", "eviction", "", test.eviction}
+		got := ""
+		for _, compared := range []struct{ policy, params string }{{"", ""}, {"-requested", test.operator}, {"-pods", test.pod}, {"-nodes", test.node}} {
+			var params []string
+			if compared.params != "" {
+				params = append(params, compared.params)
+			}
+			policy := as[admissionregistrationv1.ValidatingAdmissionPolicy](t, all, "ValidatingAdmissionPolicy/metax-operator-operator-evictions"+compared.policy)
+			if got = admitBy(t, policy, asked, params...); got != "" {
+				break
+			}
+		}
+		if got != test.want {
+			t.Errorf("%s: got %q, want %q", test.what, got, test.want)
+		}
+	}
+}
+
 // TestEvictionParams: the evictions of others do not depend on the objects that the policies compare with.
 func TestEvictionParams(t *testing.T) {
-	all := objects(t, renderOperator(t, withDriver))
+	all := objects(t, renderOperator(t, withAll))
 	deny, labeled := admissionregistrationv1.DenyAction, &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "metax-ctk.io/evicts", Operator: metav1.LabelSelectorOpExists}}}
+	lost := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "metax-ctk.io/evicts", Operator: metav1.LabelSelectorOpIn, Values: []string{"lost-gpu-pod"}}}}
 	for name, ref := range map[string]*admissionregistrationv1.ParamRef{
 		"":           nil,
 		"-requested": {Name: "cluster-operator", ParameterNotFoundAction: &deny},
 		"-pods":      {Selector: &metav1.LabelSelector{}, ParameterNotFoundAction: &deny},
+		"-nodes":     {Selector: &metav1.LabelSelector{MatchLabels: map[string]string{protocol.LabelInstalled: "true"}}, ParameterNotFoundAction: &deny},
 	} {
 		const of = "metax-operator-operator-evictions"
 		policy := as[admissionregistrationv1.ValidatingAdmissionPolicy](t, all, "ValidatingAdmissionPolicy/"+of+name)
 		want := (*metav1.LabelSelector)(nil)
-		if ref != nil {
+		switch {
+		case name == "-nodes":
+			want = lost
+		case ref != nil:
 			want = labeled
 		}
 		if d := cmp.Diff(want, policy.Spec.MatchConstraints.ObjectSelector); d != "" {

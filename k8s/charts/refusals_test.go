@@ -62,6 +62,8 @@ func TestRefused(t *testing.T) {
 		{"gpuDevice: {config: {sgpuHybrid: true}}", "gpuDevice.config.sgpuHybrid: this version of the chart does not have it"},
 		{"gpuDevice: {onFatal: taint}", "gpuDevice.onFatal: taint needs the controller of the chart metax-operator"},
 		{"gpuDevice: {onFatal: evict}", "gpuDevice.onFatal: evict needs the controller of the chart metax-operator"},
+		{"gpuDevice: {errorLevels: [{module: SMI, eid: '0x1', level: fatal}]}", "at '/gpuDevice/errorLevels/0/level'"},
+		{"gpuDevice: {errorLevels: [{module: smi, eid: '0x1', level: note}]}", "at '/gpuDevice/errorLevels/0/module'"},
 		{"gpuDevice: {onFatal: drain}", "at '/gpuDevice/onFatal'"},
 		{"gpuDevice: {config: {mode: best}}", "at '/gpuDevice/config/mode'"},
 		{"gpuDevice: {config: {shareNums: 257}}", "at '/gpuDevice/config/shareNums'"},

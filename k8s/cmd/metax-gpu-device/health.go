@@ -16,6 +16,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/discover"
 	"github.com/metax-ctk/container-toolkit/internal/discover/maca"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/health"
 	"github.com/metax-ctk/container-toolkit/internal/holders/procfs"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/node"
@@ -39,6 +40,7 @@ func healthCommand() *cli.Command {
 			&cli.BoolFlag{Name: "keep-specs", Usage: "also writes the CDI specs again when they are gone", EnvVars: env("keep-specs")},
 			&cli.StringFlag{Name: "kernel-log", Value: "/dev/kmsg", Usage: "count what the driver says about GPUs in the kernel's log at `PATH`; empty for none", EnvVars: env("kernel-log")},
 			&cli.StringFlag{Name: "kernel-log-state", Value: "/tmp/kernel-log.json", Usage: "keep the counts in the file at `PATH`", EnvVars: env("kernel-log-state")},
+			&cli.StringSliceFlag{Name: "error-level", Usage: "take an error of the driver in the kernel's log for more than a note: `MODULE:EID=LEVEL` with the level no-new-pods or jobs-in-danger", EnvVars: env("error-level")},
 			&cli.DurationFlag{
 				Name: "interval", Value: 5 * time.Second, Usage: "wait `TIME` between looks; 0 looks only after events of the kernel", EnvVars: []string{"METAX_GPU_DEVICE_INTERVAL"},
 				Action: func(_ *cli.Context, d time.Duration) error {
@@ -104,7 +106,11 @@ func serveHealth(c *cli.Context) error {
 	if err != nil {
 		log.Warn("the kernel's log cannot be followed", "error", err.Error())
 	} else if device != nil {
-		read := from.Read
+		read, look := from.Read, from.Look
+		from.Look = func(ctx context.Context) (health.Look, error) {
+			seen, err := look(ctx)
+			return kernel.Judge(seen), err
+		}
 		from.Read = func(ctx context.Context, n gpu.Node) ([]gpu.Reading, string, error) {
 			readings, source, err := read(ctx, n)
 			return kernel.AddTo(n, readings), source, err
@@ -128,6 +134,14 @@ func openKernelLog(c *cli.Context, log *slog.Logger) (kernel *reader.KernelLog, 
 	if path == "" {
 		return nil, nil, nil
 	}
+	var levels []reader.ErrorLevel
+	for _, text := range c.StringSlice("error-level") {
+		level, err := reader.ParseErrorLevel(text)
+		if err != nil {
+			return nil, nil, fmt.Errorf("--error-level: %w", err)
+		}
+		levels = append(levels, level)
+	}
 	boot, err := procfs.New("/proc", -1).BootID()
 	if err != nil {
 		return nil, nil, err
@@ -135,5 +149,5 @@ func openKernelLog(c *cli.Context, log *slog.Logger) (kernel *reader.KernelLog, 
 	if device, err = os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0); err != nil {
 		return nil, nil, err
 	}
-	return reader.NewKernelLog(c.String("kernel-log-state"), boot, log), device, nil
+	return reader.NewKernelLog(c.String("kernel-log-state"), boot, levels, log), device, nil
 }

@@ -66,7 +66,7 @@ func TestIsFatal(t *testing.T) {
 			t.Errorf("%s: %t", code, !want[code])
 		}
 	}
-	if !IsFatal("vendor-7") {
-		t.Error("a reason of the vendor's is none")
+	if !IsFatal("vendor-7") || !IsFatal(LoggedFatalCode) || IsFatal(LoggedCode) {
+		t.Error("a reason of the vendor's or an error in the log")
 	}
 }

@@ -60,6 +60,8 @@ const (
 	UpgradeAnnotation = "metax-ctk.io/driver-upgrade"
 	// UnhealthyCondition is the type of the node condition that is true if a GPU is unhealthy.
 	UnhealthyCondition = "MetaXGPUUnhealthy"
+	// LostCondition is the type of the node condition that is true if a GPU is lost to the pods that have it.
+	LostCondition = "MetaXGPULost"
 	// ModePendingCondition is the type of the node condition that is true if the mode is not the
 	// configured one, because GPUs are in use.
 	ModePendingCondition = "MetaXGPUModePending"

@@ -25,10 +25,18 @@ import (
 type KernelLog struct {
 	state string // path of the file
 	log   *slog.Logger
+	// Levels say which messages are more than notes. Of two for one message, the first counts.
+	Levels []ErrorLevel
 
 	mu      sync.Mutex
-	counts  kmsg.Log
+	counts  kernelState
 	changed bool
+}
+
+// kernelState is what is kept.
+type kernelState struct {
+	kmsg.Log
+	Serious []Serious `json:"serious,omitempty"`
 }
 
 const (
@@ -37,9 +45,10 @@ const (
 	saveEvery = time.Second
 )
 
-// NewKernelLog returns a KernelLog of the boot with the id, with what an earlier run of it has kept in the file.
-func NewKernelLog(state, boot string, log *slog.Logger) *KernelLog {
-	k := &KernelLog{state: state, log: log}
+// NewKernelLog returns a KernelLog of the boot with the id, with what an earlier run of it has kept in the file. An
+// error whose level is another one now has that.
+func NewKernelLog(state, boot string, levels []ErrorLevel, log *slog.Logger) *KernelLog {
+	k := &KernelLog{state: state, Levels: levels, log: log}
 	read, err := atomicfile.Read(state, maxState)
 	if err == nil {
 		err = json.Unmarshal(read.Data, &k.counts)
@@ -48,8 +57,12 @@ func NewKernelLog(state, boot string, log *slog.Logger) *KernelLog {
 		log.Warn("the counts of the kernel's log begin anew", "file", state, "error", line(err.Error()))
 	}
 	if err != nil || k.counts.Boot != boot || slices.ContainsFunc(k.counts.GPUs, func(c kmsg.Count) bool { return c.Errors == nil }) {
-		k.counts = kmsg.Log{Boot: boot}
+		k.counts = kernelState{Log: kmsg.Log{Boot: boot}}
 	}
+	for i, s := range k.counts.Serious {
+		k.counts.Serious[i].Code = k.judge(s.From, s.EID)
+	}
+	k.counts.Serious = slices.DeleteFunc(k.counts.Serious, func(s Serious) bool { return s.Code == "" })
 	return k
 }
 
@@ -109,6 +122,7 @@ func (k *KernelLog) add(record string, known []gpu.GPU) {
 		return
 	}
 	k.changed = true
+	k.keep(m, known)
 	if k.counts.IsFirst(m) {
 		k.log.Warn("the driver reports an error of a GPU in the kernel's log", "gpu", m.BDF.String(), "module", m.Module, "level", m.Level, "eid", m.EID, "text", m.Text)
 	}

@@ -34,7 +34,7 @@ func follow(t *testing.T, state, boot string, log *bytes.Buffer, records ...stri
 	}()
 	n := gpu.NewNode("")
 	n.GPUs = []gpu.GPU{{BDF: gpu.BDF{Bus: 0x0e}}, {BDF: gpu.BDF{Bus: 0x0f}}}
-	k := NewKernelLog(state, boot, slog.New(slog.NewTextHandler(log, nil)))
+	k := NewKernelLog(state, boot, nil, slog.New(slog.NewTextHandler(log, nil)))
 	if err := k.Follow(t.Context(), reads, func() gpu.Node { return n }); err != nil {
 		t.Error(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 	"github.com/metax-ctk/container-toolkit/k8s/test/cluster"
 )
 
@@ -92,6 +93,9 @@ func (n *node) stolenController(t *testing.T, pod string) {
 		evict("any pod", "default", pod, "", of),
 		evict("a pod with GPUs", "default", pod, gpus+alone, "does not ask for this eviction"),
 		evict("a pod without GPUs", namespace, own, any, "does not ask for this eviction"),
+		evict("a pod whose GPU is not lost", "default", pod, `"metax-ctk.io/evicts": "lost-gpu-pod"}, "annotations": {"metax-ctk.io/evicts-from": "`+cluster.NodeName+`"`, "the node does not say that this pod has a lost GPU"),
+		evict("from a node that does not exist", "default", pod, `"metax-ctk.io/evicts": "lost-gpu-pod"}, "annotations": {"metax-ctk.io/evicts-from": "x"`, "the pod is not on the node"),
+		{"the record of lost GPUs", "PATCH nodes/" + cluster.NodeName, `{"metadata": {"annotations": {"` + protocol.FaultsAnnotation + `": "[]"}}}`, "of a Node's metadata, only"},
 	})
 	n.patch(t, `{"driver": {"upgradePolicy": {"podDeletion": {"enable": true, "force": true}}}}`)
 	n.attackAs(t, "metax-operator", []attack{

@@ -19,7 +19,7 @@ func TestOperatorAll(t *testing.T) {
 	n.must(t, "sh", "-c", "rm -r "+cluster.NodeDir+"/opt/maca*")
 	engine := n.engineFiles(t)
 	release := n.beginOperator(t, append(driverValues("PreferCloud", oldDriver),
-		"--set", "driver.upgradePolicy.enableRollout=true",
+		"--set", "driver.upgradePolicy.enableRollout=true", "--set", "gpuDevice.onFatal=evict",
 		"--set", "maca.payload.images={maca-c500:3.8.0.1}", "--set", "maca.payload.registry="+path.Dir(macaImages),
 		"--set", "runtime.config.cdiMode=false", "--set", "dataExporter.deploy=true", "--set", "vfioManager.deploy=true",
 		"--set", fmt.Sprintf("vfnumsConfig.nodes.%s.vfnum=2", cluster.NodeName))...)

@@ -28,6 +28,9 @@ slices, it also makes and removes slices of GPUs, and writes the CDI specs again
     - --root=/host
     - --socket=/run/metax-health/health.sock
     - --interval={{ .context.Values.gpuDevice.healthyInterval }}s
+    {{- range .context.Values.gpuDevice.errorLevels }}
+    - --error-level={{ .module }}:{{ .eid }}={{ .level }}
+    {{- end }}
     {{- if .slices }}
     - --slices
     - --keep-specs

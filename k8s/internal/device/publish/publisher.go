@@ -178,7 +178,7 @@ func (p *Publisher) readNode(ctx context.Context) error {
 	}
 	p.uid, p.conditions = n.UID, []corev1.NodeCondition{}
 	for _, c := range n.Status.Conditions {
-		if c.Type == protocol.UnhealthyCondition || c.Type == protocol.ModePendingCondition {
+		if slices.Contains([]corev1.NodeConditionType{protocol.UnhealthyCondition, protocol.LostCondition, protocol.ModePendingCondition}, c.Type) {
 			p.conditions = append(p.conditions, c)
 		}
 	}

@@ -125,7 +125,7 @@ func TestPublisher(t *testing.T) {
 		if err != nil || s.Generation != 1 || len(s.Free) != 7 || n.Annotations["other"] != "1" || len(n.Annotations) != 5 {
 			t.Errorf("%v: %+v of %v", err, s, n.Annotations)
 		}
-		if len(n.Status.Conditions) != 3 || n.Status.Conditions[1].Status != corev1.ConditionFalse {
+		if len(n.Status.Conditions) != 4 || n.Status.Conditions[1].Status != corev1.ConditionFalse {
 			t.Errorf("conditions are %+v", n.Status.Conditions)
 		}
 		for range 5 { // nothing new

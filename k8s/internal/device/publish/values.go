@@ -70,7 +70,7 @@ func (m *maker) values(f Facts) (Values, error) {
 		m.set(f.Node)
 	}
 	v := Values{Annotations: maps.Clone(m.static), State: stateOf(f)}
-	v.Conditions = []Condition{unhealthy(f.State), pending(f)}
+	v.Conditions = []Condition{unhealthy(f.State), pending(f), lost(f.State)}
 	if reflect.DeepEqual(v.State, m.last.State) && m.last.Annotations != nil {
 		v.Annotations = maps.Clone(m.last.Annotations)
 	} else if scores, losses, err := m.scale.Tables(v.State.Free); err != nil {
@@ -125,7 +125,7 @@ func stateOf(f Facts) protocol.NodeState {
 func faults(f Facts) string {
 	var all protocol.Faults
 	for _, c := range f.State.GPUs {
-		if c.Health != health.Unhealthy || !protocol.IsFatal(c.Code) || c.UUID == "" {
+		if !isLost(c) || c.UUID == "" {
 			continue
 		}
 		one := protocol.Fault{UUID: c.UUID, Code: c.Code}
@@ -164,6 +164,22 @@ func unhealthy(s health.State) Condition {
 	}
 	return Condition{Type: protocol.UnhealthyCondition, True: true, Reason: "GPUsUnhealthy", Message: wording.Short(strings.Join(broken, "; "), maxMessage)}
 }
+
+// lost says whether GPUs are lost to the pods that have them, and which, for people and for programs that repair nodes.
+func lost(s health.State) Condition {
+	var gone []string
+	for _, c := range s.GPUs {
+		if isLost(c) {
+			gone = append(gone, describe(c))
+		}
+	}
+	if len(gone) == 0 {
+		return Condition{Type: protocol.LostCondition, Reason: "NoGPULost", Message: "no GPU is lost to the pods that have it"}
+	}
+	return Condition{Type: protocol.LostCondition, True: true, Reason: "GPUsLost", Message: wording.Short(strings.Join(gone, "; "), maxMessage)}
+}
+
+func isLost(c health.Condition) bool { return c.Health == health.Unhealthy && protocol.IsFatal(c.Code) }
 
 // pending says whether the mode is not the configured one, and why.
 func pending(f Facts) Condition {

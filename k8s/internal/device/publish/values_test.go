@@ -80,10 +80,14 @@ func TestFaults(t *testing.T) {
 	if diff := cmp.Diff(want, got); err != nil || parsed != nil || diff != "" {
 		t.Errorf("%v %v %s", err, parsed, diff)
 	}
+	message := "GPU 3 (0000:12:00.0, " + string(f.Node.GPUs[3].UUID) + "): unhealthy: vendor: it is broken"
+	if diff := cmp.Diff(Condition{protocol.LostCondition, true, "GPUsLost", message}, v.Conditions[2]); diff != "" {
+		t.Error(diff)
+	}
 	well, _ := facts(t, "c500-8")
 	well.Holders = f.Holders
-	if v, err := m.values(well); err != nil || v.Annotations[protocol.FaultsAnnotation] != "" {
-		t.Errorf("%v %q", err, v.Annotations[protocol.FaultsAnnotation])
+	if v, err := m.values(well); err != nil || v.Annotations[protocol.FaultsAnnotation] != "" || v.Conditions[2].True {
+		t.Errorf("%v %q %+v", err, v.Annotations[protocol.FaultsAnnotation], v.Conditions[2])
 	}
 }
 

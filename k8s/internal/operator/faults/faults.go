@@ -103,6 +103,9 @@ func (m *Memory) Decide(mode Mode, nodes []Node, now time.Time) (p Plan) {
 	}
 	for _, n := range nodes {
 		for _, f := range n.Faults {
+			if f.Code == protocol.LoggedFatalCode {
+				continue // a log alone ends no pod
+			}
 			if rest := m.began[key(n, f)].Add(Settle).Sub(now); rest > 0 {
 				soon(rest)
 				continue

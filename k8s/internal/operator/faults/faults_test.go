@@ -65,6 +65,18 @@ func TestPace(t *testing.T) {
 	look(Pace, Settle-Pace)
 }
 
+// TestLogEvictsNobody: what a driver logs taints a node at most.
+func TestLogEvictsNobody(t *testing.T) {
+	n := node("a", "p", "q")
+	n.Faults[0].Code = protocol.LoggedFatalCode
+	var m Memory
+	m.Decide(Evict, []Node{n}, time.Unix(0, 0))
+	p := m.Decide(Evict, []Node{n}, time.Unix(0, 0).Add(Settle))
+	if diff := cmp.Diff([]string{"q"}, names(p)); diff != "" || len(p.Changes) != 1 || p.Changes[0].Taints[0].Value != protocol.LoggedFatalCode {
+		t.Errorf("%s %+v", diff, p.Changes)
+	}
+}
+
 // TestHeld: what befalls a third of the nodes at once is no fault of GPUs.
 func TestHeld(t *testing.T) {
 	for _, test := range []struct {
