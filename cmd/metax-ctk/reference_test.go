@@ -5,6 +5,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -56,17 +57,28 @@ func output(t *testing.T, args ...string) string {
 func reference(t *testing.T) string {
 	example := regexp.MustCompile(`(?m)^   (.*\bmetax-ctk .*)`)
 	var page strings.Builder
+	described := map[string]string{} // the command that describes an option in these words first
 	var walk func(name, usage, arguments, text string, flags []cli.Flag, commands []*cli.Command)
 	walk = func(name, usage, arguments, text string, flags []cli.Flag, commands []*cli.Command) {
 		fmt.Fprintf(&page, "\n## %s\n\n%s.\n\n", name, strings.ToUpper(usage[:1])+usage[1:])
 		if arguments != "" {
 			fmt.Fprintf(&page, "`%s %s`\n\n", name, arguments)
 		}
+		same := map[string]string{} // the options that an earlier command described in these words, by command
 		for _, f := range flags {
-			if first := f.Names()[0]; first != "help" && first != "output-format" {
-				option, usage, _ := strings.Cut(strings.ReplaceAll(f.String(), "\n\t", " "), "\t")
-				fmt.Fprintf(&page, "- `%s`: %s\n", option, usage)
+			if first := f.Names()[0]; first == "help" || first == "output-format" {
+				continue
 			}
+			option, usage, _ := strings.Cut(strings.ReplaceAll(f.String(), "\n\t", " "), "\t")
+			if earlier := described[f.String()]; earlier != "" {
+				same[earlier] += fmt.Sprintf(", `%s`", option)
+				continue
+			}
+			described[f.String()] = name
+			fmt.Fprintf(&page, "- `%s`: %s\n", option, usage)
+		}
+		for _, earlier := range slices.Sorted(maps.Keys(same)) {
+			fmt.Fprintf(&page, "- As in [%s](#%s): %s\n", strings.TrimPrefix(earlier, "metax-ctk "), strings.ReplaceAll(earlier, " ", "-"), same[earlier][2:])
 		}
 		var examples strings.Builder
 		for _, m := range example.FindAllStringSubmatch(text, -1) {
@@ -102,14 +114,25 @@ func TestChineseReference(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	named := regexp.MustCompile("(?m)^(?:[-|] `--([a-z-]+)|`(metax-ctk .*)`$)")
+	usage, option := regexp.MustCompile("(?m)^`(metax-ctk .*)`$"), regexp.MustCompile("`--([a-z-]+)")
 	parts := func(page string) map[string][]string {
 		found := map[string][]string{}
 		for _, section := range strings.Split(page, "\n## ")[1:] {
 			name, rest, _ := strings.Cut(section, "\n")
 			found[name] = []string{}
-			for _, m := range named.FindAllStringSubmatch(rest, -1) {
-				found[name] = append(found[name], m[1]+m[2])
+			for _, m := range usage.FindAllStringSubmatch(rest, -1) {
+				found[name] = append(found[name], m[1])
+			}
+			for line := range strings.Lines(rest) {
+				most := 1 // the others are in what is said about the first
+				if strings.HasPrefix(line, "- As in ") {
+					most = -1
+				}
+				if strings.HasPrefix(line, "- ") || strings.HasPrefix(line, "| ") {
+					for _, m := range option.FindAllStringSubmatch(line, most) {
+						found[name] = append(found[name], m[1])
+					}
+				}
 			}
 			slices.Sort(found[name])
 		}
