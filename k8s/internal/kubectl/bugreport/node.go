@@ -28,6 +28,10 @@ func (s scrubber) node(n *corev1.Node) *corev1.Node {
 			out.Spec.Taints = append(out.Spec.Taints, corev1.Taint{Key: key, Value: s.Text(t.Value), Effect: t.Effect})
 		}
 	}
+	out.Status.NodeInfo = corev1.NodeSystemInfo{
+		KubeletVersion: s.Text(n.Status.NodeInfo.KubeletVersion), ContainerRuntimeVersion: s.Text(n.Status.NodeInfo.ContainerRuntimeVersion),
+		KernelVersion: s.Text(n.Status.NodeInfo.KernelVersion), OSImage: s.Text(n.Status.NodeInfo.OSImage),
+	}
 	out.Status.Capacity, out.Status.Allocatable = resources(n.Status.Capacity), resources(n.Status.Allocatable)
 	for _, c := range n.Status.Conditions {
 		kept := corev1.NodeCondition{Type: c.Type, Status: c.Status, Reason: s.Text(c.Reason), Message: s.Text(c.Message), LastTransitionTime: c.LastTransitionTime}
