@@ -40,8 +40,10 @@ func (n *node) slices() (all []slice, err error) {
 		}
 		for _, dir := range dirs {
 			s := slice{gpu: i}
-			if text, err := os.ReadFile(dir + "/annotations"); err == nil {
-				fmt.Sscanf(string(text), "compute=%d vram=%d", &s.compute, &s.memory)
+			for file, value := range map[string]*int{"sched_quota": &s.compute, "vram_quota": &s.memory} {
+				if text, err := os.ReadFile(dir + "/" + file); err == nil {
+					fmt.Sscan(string(text), value)
+				}
 			}
 			all = append(all, s)
 		}
