@@ -234,7 +234,9 @@ func (m *mortal) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func (m *mortal) renamed(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
-	r.URL.Path = strings.ReplaceAll(r.URL.Path, "/leases/"+protocol.Operator, "/leases/"+m.lease)
+	if base, ok := strings.CutSuffix(r.URL.Path, "/leases/"+protocol.Operator); ok { // afterwards it has the name of the answer
+		r.URL.Path = base + "/leases/" + m.lease
+	}
 	if r.Body != nil {
 		text, err := io.ReadAll(r.Body)
 		if err != nil {
