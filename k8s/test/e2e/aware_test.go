@@ -368,7 +368,18 @@ func TestAwareChart(t *testing.T) {
 	if got := n.bound(t, "four").Spec.NodeName; got != "quad" {
 		t.Errorf("the pod is on %s; the end of the scheduler's log:\n%s", got, n.Daemon("kube-scheduler").Tail(10))
 	}
-	n.must(t, "kubectl", "patch", "cm", "-n", awareNamespace, "metax-gpu-aware-plugin", "--type=merge", "-p", `{"data": {"lossWeight": "1"}}`)
+	weigh := func(loss string) {
+		n.must(t, "kubectl", "patch", "cm", "-n", awareNamespace, "metax-gpu-aware-plugin", "--type=merge", "-p", `{"data": {"lossWeight": "`+loss+`"}}`)
+	}
+	weigh("lots")
+	wait(t, "the Event of the mistake", func(ctx context.Context) error {
+		list, err := n.Client.CoreV1().Events(awareNamespace).List(ctx, metav1.ListOptions{FieldSelector: "reason=MetaXGPUWeightsInvalid"})
+		if err == nil && (len(list.Items) != 1 || !strings.Contains(list.Items[0].Message, "lots")) {
+			err = fmt.Errorf("there are %+v", list.Items)
+		}
+		return err
+	})
+	weigh("1")
 	wait(t, "the weights", func(ctx context.Context) error {
 		log, err := n.Run(ctx, "kubectl", "logs", "-n", awareNamespace, "daemonset/metax-gpu-aware")
 		if err == nil && !strings.Contains(log, `"msg":"weights","program":"metax-gpu-aware","score":0,"loss":1`) {
