@@ -54,5 +54,8 @@ func tarOf(files []file) ([]byte, error) {
 			return nil, err
 		}
 	}
-	return buffer.Bytes(), w.Close()
+	if err := w.Close(); err != nil { // writes the end
+		return nil, err
+	}
+	return buffer.Bytes(), nil
 }
