@@ -85,9 +85,10 @@ nightly-node:
 nightly-k8s:
 	METAX_K8S_NIGHT=1 k8s/test/e2e/run
 	k8s/test/embedded
-	k8s/images/try
 	k8s/test/unit race
-	$(MAKE) k8s-images-check k8s-demo
+	$(MAKE) k8s-images-check
+	k8s/images/try
+	$(MAKE) k8s-demo
 	$(MAKE) release-check VERSION=v0.1.0
 
 # Topology, CDI spec and metax-docker run on a simulated node.
