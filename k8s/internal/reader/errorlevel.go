@@ -43,23 +43,23 @@ type Serious struct {
 	EID  uint32  `json:"eid"`
 	From string  `json:"module"`
 	Text string  `json:"text"`
-	Code string  `json:"code"`
 }
 
-// judge returns the code of a message, "" for a note.
-func (k *KernelLog) judge(module string, eid uint32) string {
-	at := slices.IndexFunc(k.Levels, func(l ErrorLevel) bool { return l.Module == module && l.EID == eid })
-	if at < 0 || eid == 0 {
+// codeOf returns the code of an error, "" for a note.
+func (k *KernelLog) codeOf(s Serious) string {
+	at := slices.IndexFunc(k.levels, func(l ErrorLevel) bool { return l.Module == s.From && l.EID == s.EID })
+	if at < 0 {
 		return ""
 	}
-	return k.Levels[at].Code
+	return k.levels[at].Code
 }
 
-// keep keeps a message that is more than a note, once for each GPU, module and EID. known are the GPUs of the node.
-func (k *KernelLog) keep(m kmsg.Message, known []gpu.GPU) {
+// keepSerious keeps a message that is more than a note, once for each GPU, module and EID. known are the GPUs of the
+// node.
+func (k *KernelLog) keepSerious(m kmsg.Message, known []gpu.GPU) {
 	at := slices.IndexFunc(known, func(g gpu.GPU) bool { return g.BDF == m.BDF || slices.Contains(g.VFs, m.BDF) })
-	s := Serious{BDF: m.BDF, EID: m.EID, From: m.Module, Text: m.Text, Code: k.judge(m.Module, m.EID)}
-	if s.Code == "" || at < 0 {
+	s := Serious{EID: m.EID, From: m.Module, Text: m.Text}
+	if at < 0 || k.codeOf(s) == "" {
 		return
 	}
 	s.BDF = known[at].BDF
@@ -75,15 +75,15 @@ func (k *KernelLog) Judge(look health.Look) health.Look {
 	defer k.mu.Unlock()
 	look.Readings = slices.Clone(look.Readings)
 	for i, r := range look.Readings {
-		worst := Serious{}
+		var worst health.Problem
 		for _, s := range k.counts.Serious {
-			if s.BDF == r.BDF && (worst.Code == "" || (worst.Code == protocol.LoggedCode && s.Code == protocol.LoggedFatalCode)) {
-				worst = s
+			code := k.codeOf(s)
+			if s.BDF == r.BDF && code != "" && (worst.Code == "" || (worst.Code == protocol.LoggedCode && code == protocol.LoggedFatalCode)) {
+				worst = health.Problem{Code: code, Text: fmt.Sprintf("the driver has logged %s 0x%x: %s", s.From, s.EID, s.Text)}
 			}
 		}
 		if worst.Code != "" {
-			text := fmt.Sprintf("the driver has logged %s 0x%x: %s", worst.From, worst.EID, worst.Text)
-			look.Readings[i].Problems = append(slices.Clip(r.Problems), health.Problem{Code: worst.Code, Text: text})
+			look.Readings[i].Problems = append(slices.Clip(r.Problems), worst)
 		}
 	}
 	return look

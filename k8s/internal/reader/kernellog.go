@@ -25,8 +25,8 @@ import (
 type KernelLog struct {
 	state string // path of the file
 	log   *slog.Logger
-	// Levels say which messages are more than notes. Of two for one message, the first counts.
-	Levels []ErrorLevel
+	// levels say which messages are more than notes. Of two for one message, the first counts.
+	levels []ErrorLevel
 
 	mu      sync.Mutex
 	counts  kernelState
@@ -48,7 +48,7 @@ const (
 // NewKernelLog returns a KernelLog of the boot with the id, with what an earlier run of it has kept in the file. An
 // error whose level is another one now has that.
 func NewKernelLog(state, boot string, levels []ErrorLevel, log *slog.Logger) *KernelLog {
-	k := &KernelLog{state: state, Levels: levels, log: log}
+	k := &KernelLog{state: state, levels: levels, log: log}
 	read, err := atomicfile.Read(state, maxState)
 	if err == nil {
 		err = json.Unmarshal(read.Data, &k.counts)
@@ -59,10 +59,6 @@ func NewKernelLog(state, boot string, levels []ErrorLevel, log *slog.Logger) *Ke
 	if err != nil || k.counts.Boot != boot || slices.ContainsFunc(k.counts.GPUs, func(c kmsg.Count) bool { return c.Errors == nil }) {
 		k.counts = kernelState{Log: kmsg.Log{Boot: boot}}
 	}
-	for i, s := range k.counts.Serious {
-		k.counts.Serious[i].Code = k.judge(s.From, s.EID)
-	}
-	k.counts.Serious = slices.DeleteFunc(k.counts.Serious, func(s Serious) bool { return s.Code == "" })
 	return k
 }
 
@@ -122,7 +118,7 @@ func (k *KernelLog) add(record string, known []gpu.GPU) {
 		return
 	}
 	k.changed = true
-	k.keep(m, known)
+	k.keepSerious(m, known)
 	if k.counts.IsFirst(m) {
 		k.log.Warn("the driver reports an error of a GPU in the kernel's log", "gpu", m.BDF.String(), "module", m.Module, "level", m.Level, "eid", m.EID, "text", m.Text)
 	}

@@ -4,10 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -128,4 +131,36 @@ func TestOnFatal(t *testing.T) {
 	if f.tick(t.Context()); len(f.bad) > 0 {
 		t.Error(f.bad)
 	}
+}
+
+// losesGPU: the pod with a GPU that is lost on a real node is evicted, its neighbour stays, and the taint goes with the
+// fault. The operator was installed with gpuDevice.onFatal=evict.
+func (n *node) losesGPU(t *testing.T) {
+	n.runs(t, probePod("victim", 2, "pause"))
+	n.runs(t, probePod("neighbour", 2, "pause"))
+	lost := n.given(t, "victim")[0]
+	tainted := func(want bool) {
+		t.Helper()
+		wait(t, "the taint", func(context.Context) error {
+			taints := n.object(t).Spec.Taints
+			if has := slices.ContainsFunc(taints, func(t corev1.Taint) bool { return t.Key == protocol.FatalTaint }); has != want {
+				return fmt.Errorf("the node has the taints %v", taints)
+			}
+			return nil
+		})
+	}
+	n.setHealthy(t, lost, false)
+	tainted(true)
+	wait(t, "the eviction", func(ctx context.Context) error {
+		_, err := n.pods().Get(ctx, "victim", metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("the pod is still there: %v", err)
+	})
+	n.phase(t, "neighbour", corev1.PodRunning)
+	n.setHealthy(t, lost, true)
+	tainted(false)
+	n.unhealthy(t, corev1.ConditionFalse)
+	n.remove(t, "neighbour")
 }

@@ -108,7 +108,7 @@ func TestOperator(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "c500-8")
 	before := n.trace(t)
-	release := n.installOperator(t)
+	release := n.installOperator(t, "--set", "gpuDevice.onFatal=evict")
 	t.Run("pod of the manual", func(t *testing.T) {
 		n.create(t, example(t, "manual.yaml", "manual", "look"))
 		n.phase(t, "manual", corev1.PodSucceeded)
@@ -165,6 +165,7 @@ func TestOperator(t *testing.T) {
 		n.looked(t, true)
 		n.condition(t, "Ready=True Deployed")
 	})
+	t.Run("a lost GPU", n.losesGPU)
 	t.Run("writes nothing but its Lease", n.writesOnlyLease)
 	t.Run("switches", func(t *testing.T) {
 		n.patch(t, `{"devicePlugin": {"deploy": false}, "dataExporter": {"deploy": true}}`)

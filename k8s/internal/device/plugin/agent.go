@@ -252,7 +252,7 @@ func (a *Agent) settle(ctx context.Context, all *sync.WaitGroup) {
 	if a.Publish != nil {
 		status.InUse, status.Outside = a.Allocator.InUse()
 		status.Registration = a.Allocator.Registration()
-		status.Holders = a.Allocator.holders()
+		status.Holders = a.Allocator.podsWithGPUs()
 		a.Publish(status)
 	}
 	a.serve(ctx, all)

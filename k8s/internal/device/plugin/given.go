@@ -34,8 +34,8 @@ func (a *Allocator) given() []allocate.Given {
 	return allocate.GivenTo(a.requests, listed, s.Devices())
 }
 
-// holders returns the pods that have GPUs or slices.
-func (a *Allocator) holders() []allocate.Given {
+// podsWithGPUs returns the pods that have GPUs or slices.
+func (a *Allocator) podsWithGPUs() []allocate.Given {
 	s, state, listed := a.now()
 	if s == nil {
 		return nil

@@ -70,7 +70,7 @@ func (m *maker) values(f Facts) (Values, error) {
 		m.set(f.Node)
 	}
 	v := Values{Annotations: maps.Clone(m.static), State: stateOf(f)}
-	v.Conditions = []Condition{unhealthy(f.State), pending(f), lost(f.State)}
+	v.Conditions = []Condition{unhealthy(f.State), pending(f), lostCondition(f.State)}
 	if reflect.DeepEqual(v.State, m.last.State) && m.last.Annotations != nil {
 		v.Annotations = maps.Clone(m.last.Annotations)
 	} else if scores, losses, err := m.scale.Tables(v.State.Free); err != nil {
@@ -78,7 +78,7 @@ func (m *maker) values(f Facts) (Values, error) {
 	} else {
 		v.Annotations[protocol.ScoresAnnotation], v.Annotations[protocol.LossesAnnotation] = scores.String(), losses.String()
 	}
-	for name, text := range map[string]string{foreign.RegistrationAnnotation: f.Registration, protocol.FaultsAnnotation: faults(f)} {
+	for name, text := range map[string]string{foreign.RegistrationAnnotation: f.Registration, protocol.FaultsAnnotation: faultsText(f)} {
 		if delete(v.Annotations, name); text != "" {
 			v.Annotations[name] = text
 		}
@@ -121,8 +121,8 @@ func stateOf(f Facts) protocol.NodeState {
 	return s
 }
 
-// faults returns the FaultsAnnotation, "" without any.
-func faults(f Facts) string {
+// faultsText returns the FaultsAnnotation, "" without any.
+func faultsText(f Facts) string {
 	var all protocol.Faults
 	for _, c := range f.State.GPUs {
 		if !isLost(c) || c.UUID == "" {
@@ -165,8 +165,8 @@ func unhealthy(s health.State) Condition {
 	return Condition{Type: protocol.UnhealthyCondition, True: true, Reason: "GPUsUnhealthy", Message: wording.Short(strings.Join(broken, "; "), maxMessage)}
 }
 
-// lost says whether GPUs are lost to the pods that have them, and which, for people and for programs that repair nodes.
-func lost(s health.State) Condition {
+// lostCondition says whether GPUs are lost to the pods that have them, and which, for people and for programs that repair nodes.
+func lostCondition(s health.State) Condition {
 	var gone []string
 	for _, c := range s.GPUs {
 		if isLost(c) {

@@ -56,14 +56,10 @@ const mostReads = 20
 func (f *Faults) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
-	o := &v1alpha1.ClusterOperator{}
-	if err := f.Client.Get(ctx, request.NamespacedName, o); err != nil {
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+	if o, err := readActive(ctx, f.Client, request); o == nil {
+		return reconcile.Result{}, err
 	}
-	if o.Spec.Paused || !o.DeletionTimestamp.IsZero() {
-		return reconcile.Result{}, nil // the Reconciler removes the taints of a deleted one
-	}
-	nodes, err := f.nodes(ctx)
+	nodes, err := f.listNodes(ctx)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -73,7 +69,7 @@ func (f *Faults) Reconcile(ctx context.Context, request reconcile.Request) (reco
 			f.Log.Warn("no pod is evicted", "reason", f.held)
 		}
 	}
-	err = errors.Join(f.taint(ctx, plan.Changes), f.evict(ctx, plan.Evict))
+	err = errors.Join(f.writeTaints(ctx, plan.Changes), f.evictFirst(ctx, plan.Evict))
 	if apierrors.IsConflict(err) { // what was read is not the latest
 		return reconcile.Result{RequeueAfter: time.Second}, nil
 	}
@@ -84,16 +80,16 @@ func (f *Faults) Reconcile(ctx context.Context, request reconcile.Request) (reco
 func (f *Faults) Release(ctx context.Context) (done bool, err error) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
-	nodes, err := f.nodes(ctx)
+	nodes, err := f.listNodes(ctx)
 	if err != nil {
 		return false, err
 	}
 	plan := f.memory.Decide(faults.None, nodes, f.Now())
-	return len(plan.Changes) == 0, f.taint(ctx, plan.Changes)
+	return len(plan.Changes) == 0, f.writeTaints(ctx, plan.Changes)
 }
 
-// nodes are those with GPUs, or with the taint, sorted. What is no valid record is none.
-func (f *Faults) nodes(ctx context.Context) (nodes []faults.Node, err error) {
+// listNodes are those with GPUs, or with the taint, sorted. A record that cannot be read is logged, and counts as none.
+func (f *Faults) listNodes(ctx context.Context) (nodes []faults.Node, err error) {
 	var list corev1.NodeList
 	if err := f.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list the Nodes: %w", err)
@@ -120,8 +116,8 @@ func isTainted(o client.Object) bool {
 	return ok && slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == protocol.FatalTaint })
 }
 
-// taint writes the taints of nodes, unless somebody else wrote the Node in the meantime.
-func (f *Faults) taint(ctx context.Context, changes []faults.Change) error {
+// writeTaints writes the taints of nodes, unless somebody else wrote the Node in the meantime.
+func (f *Faults) writeTaints(ctx context.Context, changes []faults.Change) error {
 	var errs []error
 	for _, c := range changes {
 		text, err := json.Marshal(map[string]any{
@@ -140,9 +136,9 @@ func (f *Faults) taint(ctx context.Context, changes []faults.Change) error {
 	return errors.Join(errs...)
 }
 
-// evict evicts the first of the pods that still is one with a lost GPU. That a disruption budget forbids it for now is
+// evictFirst evicts the first of the pods that still is one with a lost GPU. That a disruption budget forbids it for now is
 // no mistake, and takes its turn.
-func (f *Faults) evict(ctx context.Context, candidates []faults.Candidate) error {
+func (f *Faults) evictFirst(ctx context.Context, candidates []faults.Candidate) error {
 	for _, c := range candidates[:min(len(candidates), mostReads)] {
 		pod := &corev1.Pod{}
 		err := f.Pods.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: c.Name}, pod)
@@ -159,7 +155,7 @@ func (f *Faults) evict(ctx context.Context, candidates []faults.Candidate) error
 			Labels:      map[string]string{protocol.EvictsLabel: protocol.EvictsLostGPUPod},
 			Annotations: map[string]string{protocol.EvictsFromAnnotation: c.Node},
 		}
-		return f.Evict.request(ctx, says, pod.UID, f.Log.With("node", c.Node, "gpu", string(c.Fault.UUID), "code", c.Fault.Code))
+		return f.Evict.requestEviction(ctx, says, pod.UID, f.Log.With("node", c.Node, "gpu", string(c.Fault.UUID), "code", c.Fault.Code))
 	}
 	return nil
 }

@@ -204,7 +204,7 @@ func TestOnFatalCrowd(t *testing.T) {
 	}
 }
 
-// TestOnFatalInvalid: a record that is not of its form is none.
+// TestOnFatalInvalid: for a record that cannot be read, no node is tainted and no pod evicted.
 func TestOnFatalInvalid(t *testing.T) {
 	l := newLossy(t, faults.Evict, 1, gpuPod("victim", 0))
 	l.publish(t, 0, "Victim/../x")

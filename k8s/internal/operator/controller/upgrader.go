@@ -47,16 +47,24 @@ const between = 10 * time.Second
 // batch is how much of a plan is carried out before the cluster is looked at again, so that a pause takes effect.
 const batch = 100
 
+// readActive reads the ClusterOperator; nil if it is away, paused or deleted: what nodes have of a deleted one, the
+// Reconciler takes back.
+func readActive(ctx context.Context, c client.Client, request reconcile.Request) (*v1alpha1.ClusterOperator, error) {
+	o := &v1alpha1.ClusterOperator{}
+	err := c.Get(ctx, request.NamespacedName, o)
+	if err != nil || o.Spec.Paused || !o.DeletionTimestamp.IsZero() {
+		return nil, client.IgnoreNotFound(err)
+	}
+	return o, nil
+}
+
 // Reconcile does what is to be done now, and comes back if that is more than a batch.
 func (u *Upgrader) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	u.mutex.Lock()
 	defer u.mutex.Unlock()
-	o := &v1alpha1.ClusterOperator{}
-	if err := u.Client.Get(ctx, request.NamespacedName, o); err != nil {
-		return reconcile.Result{}, client.IgnoreNotFound(err)
-	}
-	if o.Spec.Paused || !o.DeletionTimestamp.IsZero() {
-		return reconcile.Result{}, nil // the Reconciler puts the nodes of a deleted one back into service
+	o, err := readActive(ctx, u.Client, request)
+	if o == nil {
+		return reconcile.Result{}, err
 	}
 	s, err := u.snapshot(ctx, o)
 	if err != nil {
@@ -202,5 +210,5 @@ func (u *Upgrader) evict(ctx context.Context, p rollout.Pod, now time.Time) erro
 	if !p.Managed {
 		says[protocol.EvictsAloneLabel] = "true"
 	}
-	return u.Evict.request(ctx, metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name, Labels: says}, uid, u.Log)
+	return u.Evict.requestEviction(ctx, metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name, Labels: says}, uid, u.Log)
 }

@@ -83,13 +83,13 @@ type Plan struct {
 
 // Decide returns what to do about all nodes.
 func (m *Memory) Decide(mode Mode, nodes []Node, now time.Time) (p Plan) {
-	m.remember(nodes, now)
+	m.keepCurrent(nodes, now)
 	faulty := 0
 	for _, n := range nodes {
 		if len(n.Faults) > 0 {
 			faulty++
 		}
-		if c, ok := change(mode, n); ok {
+		if c, ok := taintChange(mode, n); ok {
 			p.Changes = append(p.Changes, c)
 		}
 	}
@@ -106,7 +106,7 @@ func (m *Memory) Decide(mode Mode, nodes []Node, now time.Time) (p Plan) {
 			if f.Code == protocol.LoggedFatalCode {
 				continue // a log alone ends no pod
 			}
-			if rest := m.began[key(n, f)].Add(Settle).Sub(now); rest > 0 {
+			if rest := m.began[faultKey(n, f)].Add(Settle).Sub(now); rest > 0 {
 				soon(rest)
 				continue
 			}
@@ -141,18 +141,18 @@ func (m *Memory) Tried(uid string, evicted bool, now time.Time) {
 	}
 }
 
-func key(n Node, f protocol.Fault) string { return n.Name + " " + strings.ToLower(string(f.UUID)) }
+func faultKey(n Node, f protocol.Fault) string { return n.Name + " " + strings.ToLower(string(f.UUID)) }
 
-// remember forgets what is not there any more.
-func (m *Memory) remember(nodes []Node, now time.Time) {
+// keepCurrent forgets what is not there any more.
+func (m *Memory) keepCurrent(nodes []Node, now time.Time) {
 	began, tried := map[string]time.Time{}, map[string]time.Time{}
 	for _, n := range nodes {
 		for _, f := range n.Faults {
-			at, ok := m.began[key(n, f)]
+			at, ok := m.began[faultKey(n, f)]
 			if !ok {
 				at = now
 			}
-			began[key(n, f)] = at
+			began[faultKey(n, f)] = at
 			for _, pod := range f.Pods {
 				if at, ok := m.tried[pod.UID]; ok {
 					tried[pod.UID] = at
@@ -163,8 +163,8 @@ func (m *Memory) remember(nodes []Node, now time.Time) {
 	m.began, m.tried = began, tried
 }
 
-// change is what becomes of the taint of a node.
-func change(mode Mode, n Node) (c Change, needed bool) {
+// taintChange is what becomes of the taint of a node.
+func taintChange(mode Mode, n Node) (c Change, needed bool) {
 	isOurs := func(t corev1.Taint) bool {
 		return t.Key == protocol.FatalTaint && t.Effect == corev1.TaintEffectNoSchedule
 	}
