@@ -5,58 +5,41 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/metax-ctk/container-toolkit/internal/alloc"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
-	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
-// displacedError reports a service whose stopped container cannot have its GPUs back.
-type displacedError struct{ want int }
+// Choose returns what the plan gives while the holders use their GPUs. Reserved GPUs are for
+// requests that came earlier.
+func (p *Plan) Choose(holders []usage.Holder, reserved []gpu.BDF) (choice Choice, err error) {
+	err = p.retryDisplaced(func(p *Plan) error {
+		choice, err = p.choose(occupancy{holders: holders, reserved: reserved})
+		return err
+	})
+	return choice, err
+}
 
-func (e *displacedError) Error() string { return "the GPUs of a stopped container are in use" }
-
-// choose chooses the GPUs of all wants, given who uses which: first those named, then
-// those that a stopped container had and that are still free, then so many of the
-// rest, together. Reserved GPUs are for requests that came earlier.
-func (p *Plan) choose(holders []usage.Holder, reserved []gpu.BDF) error {
-	p.notes, p.explanation, p.holders = nil, "", holders
-	taken := map[int]string{} // GPU → service of the project
+// choose is Choose for a plan of which no service is displaced: else it returns a
+// *displacedError. It chooses first those GPUs that are named, then those that a stopped
+// container had and that are still free, then so many of the rest, together.
+func (p *Plan) choose(now occupancy) (Choice, error) {
+	c := Choice{plan: p, occupancy: now, picks: make([]pick, len(p.wants))}
 	if err := p.slicesOnce(); err != nil {
-		return err
+		return c, err
 	}
-	for _, w := range p.kept {
-		w.enter(taken)
+	taken, err := c.giveNamed()
+	if err != nil {
+		return c, err
 	}
-	for i := range p.wants {
-		w := &p.wants[i]
-		w.chosen = w.gpus
-		if w.Count > 0 {
-			continue
-		}
-		if err := p.refuse(*w, taken, holders, reserved); err != nil {
-			return err
-		}
-		w.enter(taken)
+	c.free, c.inUse = divide(p.Node, taken, c.holders, c.reserved)
+	if err := c.giveBack(); err != nil {
+		return c, err
 	}
-	free, inUse := divide(p.Node, taken, holders, reserved)
-	for i := range p.wants {
-		w := &p.wants[i]
-		if w.Count == 0 || w.had == nil {
-			continue
-		}
-		if len(Without(w.had.gpus, free)) > 0 {
-			return &displacedError{i}
-		}
-		w.chosen = w.had.gpus
-		free = Without(free, w.chosen)
+	if err := c.pickCounted(); err != nil {
+		return c, err
 	}
-	p.free = free
-	if err := p.count(free, inUse); err != nil {
-		return err
-	}
-	return p.check()
+	return c, c.check()
 }
 
 // slicesOnce fails for services that request the same slice.
@@ -73,6 +56,25 @@ func (p *Plan) slicesOnce() error {
 	return nil
 }
 
+// giveNamed gives the wants the GPUs that they name. It returns the service that has each GPU.
+func (c *Choice) giveNamed() (taken map[int]string, err error) {
+	taken = map[int]string{}
+	for _, w := range c.plan.kept {
+		w.enter(taken)
+	}
+	for i, w := range c.plan.wants {
+		if w.Count > 0 {
+			continue
+		}
+		if err := c.refuse(w, taken); err != nil {
+			return nil, err
+		}
+		c.picks[i].gpus = w.gpus
+		w.enter(taken)
+	}
+	return taken, nil
+}
+
 // enter notes who has the GPUs of the want.
 func (w want) enter(taken map[int]string) {
 	for _, g := range w.whole {
@@ -81,16 +83,17 @@ func (w want) enter(taken map[int]string) {
 }
 
 // refuse says why a want cannot have the GPUs and slices that it names.
-func (p *Plan) refuse(w want, taken map[int]string, holders []usage.Holder, reserved []gpu.BDF) error {
+func (c *Choice) refuse(w want, taken map[int]string) error {
 	if w.Share {
 		return nil
 	}
+	node := c.plan.Node
 	for _, s := range w.slices {
 		var of gpu.BDF
 		if s.gpu >= 0 {
-			of = p.Node.GPUs[s.gpu].BDF
+			of = node.GPUs[s.gpu].BDF
 		}
-		if held := usage.HeldSlice(holders, of, s.name); held != nil {
+		if held := usage.HeldSlice(c.holders, of, s.name); held != nil {
 			return &lease.HeldError{GPU: s.gpu, Slice: s.name, Holder: *held}
 		}
 	}
@@ -98,12 +101,12 @@ func (p *Plan) refuse(w want, taken map[int]string, holders []usage.Holder, rese
 		if other, ok := taken[g]; ok {
 			return fmt.Errorf("services %q and %q both request GPU %d. To give it to both: --gpus-share", other, w.Service, g)
 		}
-		err := refusal(p.Node.GPUs[g], holders, reserved)
+		err := refusal(node.GPUs[g], c.holders, c.reserved)
 		var held *lease.HeldError
 		switch {
 		case err != nil && w.All:
-			free, _ := divide(p.Node, taken, holders, reserved)
-			err = full(p.Node, len(w.whole), free)
+			free, _ := divide(node, taken, c.holders, c.reserved)
+			err = full(node, len(w.whole), free)
 			if w.Service == "" {
 				err = allInUse(err, free)
 			}
@@ -117,158 +120,38 @@ func (p *Plan) refuse(w want, taken map[int]string, holders []usage.Holder, rese
 	return nil
 }
 
-// count finds GPUs for the wants that only count them. Those that share come last,
-// and take what others use only where too few are free.
-func (p *Plan) count(free, inUse []int) error {
-	var counts []alloc.Want
-	var places, sharing []int
-	total := 0
-	for i, w := range p.wants {
-		switch {
-		case w.chosen != nil: // it has its GPUs
-		case w.Share:
-			sharing = append(sharing, i)
-		default:
-			places = append(places, i)
-			counts = append(counts, w.joint())
-			total += w.Count
+// giveBack gives the wants that count GPUs those that their stopped containers had.
+func (c *Choice) giveBack() error {
+	for i, w := range c.plan.wants {
+		if w.Count == 0 || w.had == nil {
+			continue
 		}
-	}
-	healthy := p.Node.Healthy()
-	switch {
-	case total > len(free):
-		return full(p.Node, total, free)
-	case len(counts) > 0:
-		joint, err := p.picker.Joint(free, counts, p.Explain)
-		var one *alloc.WantError
-		if errors.As(err, &one) {
-			return p.wants[places[one.Want]].wrap(unmetNow(one.Err))
-		} else if err != nil {
-			return err
+		if len(Without(w.had.gpus, c.free)) > 0 {
+			return &displacedError{i}
 		}
-		if p.betterSoon(free, inUse, counts, joint) {
-			return errSoon
-		}
-		for i, place := range places {
-			free = Without(free, p.give(place, joint.Answers[i], inUse))
-		}
-	}
-	for _, place := range sharing {
-		w := p.wants[place]
-		ask := w.among(free)
-		ask.Explain = p.Explain
-		if w.Count > len(free) {
-			ask.Free, ask.Required = healthy, free
-		}
-		answer, err := p.picker.Pick(ask)
-		if errors.Is(err, alloc.ErrUnmet) { // the free ones may lie too far apart
-			ask.Free, ask.Required = healthy, nil
-			answer, err = p.picker.Pick(ask)
-		}
-		if err != nil {
-			return w.wrap(err)
-		}
-		free = Without(free, p.give(place, answer, inUse))
+		c.picks[i].gpus = w.had.gpus
+		c.free = Without(c.free, w.had.gpus)
 	}
 	return nil
-}
-
-// errSoon reports that better-linked GPUs are about to come free.
-var errSoon = fmt.Errorf("better-linked GPUs come free in %s: %w", lease.Grace, lease.ErrBusy)
-
-// betterSoon reports whether the wants would get better-linked GPUs if the leases that are about
-// to expire were over: those of a start that failed a moment ago, which is often repeated.
-func (p *Plan) betterSoon(free, inUse []int, counts []alloc.Want, now alloc.Joint) bool {
-	if p.patient == nil || !p.patient() {
-		return false
-	}
-	soon := slices.Clone(free)
-	for _, i := range inUse {
-		held := usage.Held(p.holders, p.Node.GPUs[i].BDF)
-		if len(held) > 0 && !slices.ContainsFunc(held, func(h usage.Holder) bool { return h.State() != "expiring" }) {
-			soon = append(soon, i)
-		}
-	}
-	if len(soon) == len(free) {
-		return false
-	}
-	slices.Sort(soon)
-	then, err := p.picker.Joint(soon, counts, false)
-	if err != nil {
-		return false
-	}
-	better := false
-	for i, answer := range then.Answers {
-		was := now.Answers[i].Class
-		switch {
-		case answer.Class < was:
-			return false
-		case answer.Class > was:
-			better = true
-		}
-	}
-	return better
-}
-
-// give gives a want the GPUs of an answer, and notes what is to be said of it.
-func (p *Plan) give(place int, answer alloc.Answer, inUse []int) []int {
-	w := &p.wants[place]
-	w.chosen, w.class = answer.GPUs, answer.Class
-	for _, line := range answer.Warnings {
-		p.note(w.prefix() + line)
-	}
-	if answer.Explanation == nil {
-		return w.chosen
-	}
-	text := answer.Explanation.Text(false)
-	switch {
-	case w.Service != "":
-		text = "service " + w.Service + ":\n" + text
-	case len(inUse) > 0:
-		text += "in use: " + wording.List(inUse) + " (metax-ctk ps)\n"
-	}
-	p.explanation += text
-	return w.chosen
-}
-
-func (p *Plan) note(line string) {
-	if !slices.Contains(p.notes, line) {
-		p.notes = append(p.notes, line)
-	}
 }
 
 // check fails for a GPU that was chosen and cannot be given, and notes one that is
 // unhealthy. What a container had is not judged.
-func (p *Plan) check() error {
-	for _, w := range p.wants {
-		if w.had != nil {
+func (c *Choice) check() error {
+	node := c.plan.Node
+	for at, w := range c.plan.wants {
+		if w.had != nil || w.slices != nil {
 			continue
 		}
-		if w.slices != nil {
-			continue
-		}
-		for _, i := range w.chosen {
-			g := p.Node.GPUs[i]
-			if err := givable(p.Node, g); err != nil {
+		for _, i := range c.picks[at].gpus {
+			g := node.GPUs[i]
+			if err := givable(node, g); err != nil {
 				return err
 			}
 			if !g.Healthy {
-				p.note(whyUnhealthy(p.Node, i))
+				c.note(whyUnhealthy(node, i))
 			}
 		}
 	}
 	return nil
-}
-
-// divide splits the healthy GPUs into those that are free and those that are in use. Taken
-// are those of other requests.
-func divide(node gpu.Node, taken map[int]string, holders []usage.Holder, reserved []gpu.BDF) (free, inUse []int) {
-	for _, i := range node.Healthy() {
-		if _, ok := taken[i]; ok || refusal(node.GPUs[i], holders, reserved) != nil {
-			inUse = append(inUse, i)
-		} else {
-			free = append(free, i)
-		}
-	}
-	return free, inUse
 }

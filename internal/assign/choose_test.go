@@ -82,14 +82,20 @@ func had(node gpu.Node, state usage.ContainerState, gpus ...int) *Had {
 // outcome is what a job came to, as text: the GPUs of each request, or the error.
 func outcome(job Job, holders []usage.Holder, reserved ...gpu.BDF) string {
 	p, err := NewPlan(job)
-	if err == nil {
-		err = p.retryDisplaced(func() error { return p.choose(holders, reserved) })
+	if err != nil {
+		return err.Error()
 	}
+	return chosen(p, holders, reserved...)
+}
+
+// chosen is what is chosen of a plan, as text: the GPUs of each request, or the error.
+func chosen(p *Plan, holders []usage.Holder, reserved ...gpu.BDF) string {
+	choice, err := p.Choose(holders, reserved)
 	if err != nil {
 		return err.Error()
 	}
 	var out []string
-	for _, given := range p.result(nil).Given {
+	for _, given := range choice.Result(nil).Given {
 		var gpus []int
 		for _, g := range given.GPUs {
 			gpus = append(gpus, g.Index)
@@ -210,7 +216,8 @@ func TestChooseTogether(t *testing.T) {
 	}
 	graph, _ := topology.New(node)
 	p := Plan{Job: Job{Node: node}, picker: alloc.New(graph), wants: []want{{Request: Request{Service: "b", Request: request.Request{Count: -1}}}}}
-	if err, want := p.count(nil, nil), `service "b": pick GPUs: -1 GPUs requested; want at least 1`; err == nil || err.Error() != want {
+	const want = `service "b": pick GPUs: -1 GPUs requested; want at least 1`
+	if _, err := p.Choose(nil, nil); err == nil || err.Error() != want {
 		t.Errorf("%v; want %s", err, want)
 	}
 }
@@ -234,7 +241,7 @@ func TestScope(t *testing.T) {
 	} {
 		p, err := NewPlan(Job{Node: tc.node, Requests: services(t, " "+tc.value)})
 		if err == nil {
-			err = p.choose(tc.holders, nil)
+			_, err = p.Choose(tc.holders, nil)
 		}
 		if err == nil || err.Error() != tc.want || errors.Is(err, lease.ErrBusy) != tc.busy {
 			t.Errorf("%s: %v (busy: %v), want %s", name, err, errors.Is(err, lease.ErrBusy), tc.want)
@@ -264,23 +271,24 @@ func TestClasses(t *testing.T) {
 			}
 			job := Job{Node: node, Requests: services(t, words...)}
 			p, err := NewPlan(job)
-			if err == nil {
-				err = p.choose([]usage.Holder{use(node, "", tc.used...)}, nil)
+			if err != nil {
+				t.Fatal(err)
 			}
+			choice, err := p.Choose([]usage.Holder{use(node, "", tc.used...)}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			given := slices.Clone(tc.used)
 			var classes []string
-			for i, w := range p.wants {
-				if len(w.chosen) != tc.sizes[i] {
-					t.Errorf("service %d has %v, want %d GPUs", i, w.chosen, tc.sizes[i])
+			for i, got := range choice.picks {
+				if len(got.gpus) != tc.sizes[i] {
+					t.Errorf("service %d has %v, want %d GPUs", i, got.gpus, tc.sizes[i])
 				}
-				a, err := p.picker.Pick(alloc.Request{N: len(w.chosen), Free: w.chosen})
+				a, err := p.picker.Pick(alloc.Request{N: len(got.gpus), Free: got.gpus})
 				if err != nil {
 					t.Fatal(err)
 				}
-				given, classes = append(given, w.chosen...), append(classes, a.Class.String())
+				given, classes = append(given, got.gpus...), append(classes, a.Class.String())
 			}
 			slices.Sort(given)
 			if len(slices.Compact(slices.Clone(given))) != len(given) {

@@ -12,27 +12,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsmi"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/lease"
-	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
-
-// InUse says who uses a GPU; nil for one that nobody uses.
-func InUse(g gpu.GPU, holders []usage.Holder) error {
-	if held := usage.Held(holders, g.BDF); held != nil {
-		return &lease.HeldError{GPU: g.Index, Holder: held[0]}
-	}
-	return nil
-}
-
-// refusal says who uses a GPU, or that it is reserved; nil for one that is free.
-func refusal(g gpu.GPU, holders []usage.Holder, reserved []gpu.BDF) error {
-	if err := InUse(g, holders); err != nil {
-		return err
-	}
-	if slices.Contains(reserved, g.BDF) {
-		return &lease.QueueError{Waiting: 1}
-	}
-	return nil
-}
 
 // full is the error for more GPUs than are free.
 func full(node gpu.Node, n int, free []int) error {
@@ -52,13 +32,6 @@ func withUnhealthy(node gpu.Node, err error) error {
 	return fmt.Errorf("%w; %s%s", err, whyUnhealthy(node, all[0]), more)
 }
 
-// whyUnhealthy says why a GPU is unhealthy.
-func whyUnhealthy(node gpu.Node, index int) string {
-	g := node.GPUs[index]
-	why := reason(node, g, fmt.Sprintf("metax-ctk health says why (%s)", g.BDF))
-	return fmt.Sprintf("GPU %d is unhealthy: %s", index, strings.TrimPrefix(why, fmt.Sprintf("GPU %s is unhealthy: ", g.BDF)))
-}
-
 // allInUse is the error for a run that requests all GPUs while some are in use. Docker
 // would give them to any number of containers.
 func allInUse(full error, free []int) error {
@@ -67,31 +40,6 @@ func allInUse(full error, free []int) error {
 		instead = fmt.Sprintf("--gpus=%d or --gpus-share", len(free))
 	}
 	return fmt.Errorf("%w. Unlike docker, GPUs are not shared by default: %s", full, instead)
-}
-
-// givable reports a GPU that has no device nodes to give, or is given in parts.
-func givable(node gpu.Node, g gpu.GPU) error {
-	if how, divided := g.Divided(); divided {
-		return fmt.Errorf("GPU %d is divided into slices and cannot be used whole (%s): request a slice, --gpus=sgpu:UUID (metax-ctk sgpu list)", g.Index, how)
-	}
-	if len(g.Nodes) > 0 {
-		return nil
-	}
-	why := discover.NotLoaded(node)
-	if why == "" {
-		why = reason(node, g, "check its driver") + " (metax-ctk doctor)"
-	}
-	return fmt.Errorf("GPU %d (%s) has no device nodes, so it cannot be used: %s", g.Index, g.BDF, why)
-}
-
-// reason is what discovery had to say of a GPU, or else otherwise.
-func reason(node gpu.Node, g gpu.GPU, otherwise string) string {
-	for _, line := range node.Warnings {
-		if strings.Contains(line, g.BDF.String()) {
-			return line
-		}
-	}
-	return otherwise
 }
 
 // noUsableGPU is the error for a node of which no GPU can be given as a whole.

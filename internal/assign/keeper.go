@@ -32,9 +32,6 @@ import (
 // Dir is where the leases of a host are.
 const Dir = "/run/metax-container-toolkit/leases"
 
-// DockerSocket is where docker listens unless told otherwise.
-const DockerSocket = "/var/run/docker.sock"
-
 // Config says whose leases and where to look.
 type Config struct {
 	Node gpu.Node
@@ -116,7 +113,7 @@ func New(c Config) (Keeper, error) {
 			if c.Podman != nil && (c.Stopped || slices.ContainsFunc(s.Leases, unstarted)) {
 				all = append(all, inspected.Source{Run: c.Podman, UID: uint32(os.Getuid()), Devices: k.Devices})
 			}
-			for _, socket := range k.sockets(s) {
+			for _, socket := range dockerSockets(c.Engine, c.Endpoint, s) {
 				all = append(all, docker.New(socket, k.Devices))
 			}
 			for _, source := range proc.Sources(k.Devices) {

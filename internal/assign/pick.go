@@ -10,13 +10,6 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
-// Free are the GPUs that may be picked: healthy, given as a whole, and in use by none of
-// the holders.
-func Free(node gpu.Node, holders []usage.Holder) []int {
-	free, _ := divide(node, nil, holders, nil)
-	return free
-}
-
 // Unmet returns the error of a pick that cannot be met because GPUs are in use; nil if
 // that is not the reason.
 func Unmet(node gpu.Node, r alloc.Request, holders []usage.Holder) error {

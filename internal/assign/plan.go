@@ -1,61 +1,25 @@
 package assign
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
-	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
-	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
-// Job is what a command wants: all of its requests are met, or none is.
-type Job struct {
-	Node     gpu.Node
-	Requests []Request
-	// Verb is that of the leases.
-	Verb string
-	// State has the leases that requests with Had may name.
-	State   lease.State
-	Explain bool
-}
-
 // Plan is a Job that the node can meet, as far as is known without a look at who
-// uses its GPUs.
+// uses its GPUs. It never changes.
 type Plan struct {
 	Job
-	picker *alloc.Picker // nil where no request counts
-	kept   []want        // whose containers run and keep their GPUs
-	wants  []want
-	own    []string // the containers that the wants are in the place of
-	// patient reports whether a lease that is about to expire is waited for; nil is never.
-	patient func() bool
-	gone    error // why the node cannot meet it after all
-	// What there is to say: in any case, and of the last choice.
-	warnings, notes []string
-	explanation     string
-	// What the last choice was made from.
-	holders []usage.Holder
-	free    []int
-}
-
-// Given is what a request got.
-type Given struct {
-	GPUs   []gpu.GPU // ascending; also those that Slices are parts of
-	Slices []gpu.Slice
-	Labels map[string]string // that tie the container to its lease; nil without a lease
-}
-
-// Result is what a Plan came to.
-type Result struct {
-	Given       []Given       // in the order of the requests; without GPUs for one that got none
-	Warnings    []string      // of the choice first, then of the node
-	Explanation string        // lines, if they were requested
-	Leases      []usage.Lease // of those that have no container yet
+	picker   *alloc.Picker // nil where no request counts
+	kept     []want        // whose containers run and keep their GPUs
+	wants    []want
+	own      []string // the containers that the wants are in the place of
+	gone     error    // why the node cannot meet it after all
+	warnings []string // whatever is chosen
 }
 
 // NewPlan plans how the job can be met. The tables of the picker are made now and
@@ -68,7 +32,7 @@ func NewPlan(j Job) (*Plan, error) {
 			return nil, err
 		}
 		if w.had = w.past(p.Node, p.State); w.had != nil && r.Had.lives() {
-			w.chosen, w.had.container = w.had.gpus, r.Had.ID
+			w.had.container = r.Had.ID
 			if w.slices == nil {
 				w.whole = w.had.gpus
 			}
@@ -116,63 +80,20 @@ func (p *Plan) prepare() error {
 			return w.wrap(tooFew(p.Node, w.Scope, err))
 		}
 	}
-	return p.together(healthy)
+	return together(healthy, p.picker, p.kept, p.wants)
 }
 
 // warn adds warnings, each once.
-func (p *Plan) warn(lines ...string) {
-	for _, line := range lines {
-		if !slices.Contains(p.warnings, line) {
-			p.warnings = append(p.warnings, line)
-		}
-	}
-}
+func (p *Plan) warn(lines ...string) { p.warnings = appendNew(p.warnings, lines...) }
 
-// together fails for services of which each could get its GPUs, but not all of them, even
-// if nobody else used any: no wait would help. Services that run keep their GPUs. Requests
-// that share GPUs do not count.
-func (p *Plan) together(healthy []int) error {
-	var counts []alloc.Want
-	var counting []want
-	asking, wanted, scoped := 0, 0, false
-	named := map[int]bool{}
-	for _, w := range p.kept {
-		for _, i := range w.whole {
-			named[i] = true
+// appendNew appends the lines that are not there yet.
+func appendNew(all []string, lines ...string) []string {
+	for _, line := range lines {
+		if !slices.Contains(all, line) {
+			all = append(all, line)
 		}
 	}
-	kept := len(named)
-	for _, w := range p.wants {
-		if w.Count > 0 && w.Share {
-			continue
-		}
-		asking++
-		for _, i := range w.whole {
-			named[i] = true
-		}
-		if w.Count > 0 {
-			counts, counting = append(counts, w.joint()), append(counting, w)
-			wanted, scoped = wanted+w.Count, scoped || w.Scope != key.Any
-		}
-	}
-	left := slices.DeleteFunc(slices.Clone(healthy), func(i int) bool { return named[i] })
-	asking += len(p.kept)
-	if asking > 1 && wanted > len(left) {
-		running := ""
-		if kept > 0 {
-			running = fmt.Sprintf("; running services keep %d", kept)
-		}
-		return fmt.Errorf("%d GPUs requested by %d services, but this node has only %d usable ones%s (metax-ctk device list)", wanted+len(named), asking, len(healthy), running)
-	}
-	if asking < 2 || !scoped {
-		return nil
-	}
-	_, err := p.picker.Joint(left, counts, false)
-	var one *alloc.WantError
-	if errors.As(err, &one) {
-		return fmt.Errorf("the services cannot all be served: %w", counting[one.Want].wrap(one.Err))
-	}
-	return err
+	return all
 }
 
 // named are the GPUs that are waited for by name, ascending. Those that are shared
@@ -218,57 +139,10 @@ func (p *Plan) Candidates() (gpus []gpu.GPU, parts []gpu.Slice) {
 
 // Empty reports whether the plan takes no lease.
 func (p *Plan) Empty() bool {
-	return len(p.wants) == 0 && !slices.ContainsFunc(p.kept, func(w want) bool { return !w.had.leased })
+	return len(p.wants) == 0 && len(p.unleased()) == 0
 }
 
-// retryDisplaced chooses by try until no service is displaced: one whose stopped container
-// cannot have its GPUs back gets others.
-func (p *Plan) retryDisplaced(try func() error) error {
-	for {
-		err := p.gone
-		if err == nil {
-			err = try()
-		}
-		var displaced *displacedError
-		if !errors.As(err, &displaced) {
-			return err
-		}
-		p.wants[displaced.want].had = nil
-	}
-}
-
-// Preview returns what the plan would come to now; no lease is taken.
-func (p *Plan) Preview(r lease.Report) (Result, error) {
-	if err := p.retryDisplaced(func() error { return p.choose(r.HoldersOf(p.named()), nil) }); err != nil {
-		return Result{}, err
-	}
-	return p.result(nil), nil
-}
-
-// result is what the last choice came to, under these leases.
-func (p *Plan) result(leases []usage.Lease) Result {
-	p.noteLinks()
-	r := Result{
-		Given: make([]Given, len(p.Requests)), Leases: leases,
-		Warnings: slices.Concat(p.notes, p.warnings), Explanation: p.explanation,
-	}
-	for _, w := range slices.Concat(p.kept, p.wants) {
-		given := &r.Given[w.at]
-		for _, i := range w.chosen {
-			given.GPUs = append(given.GPUs, p.Node.GPUs[i])
-		}
-		if p.Verb != usage.VerbStart { // which gives nothing new
-			for _, s := range w.slices {
-				given.Slices = append(given.Slices, sliceOf(p.Node, s))
-			}
-		}
-		if w.had != nil {
-			given.Labels = w.had.labels
-			continue
-		}
-		if w.lease.ID != "" {
-			given.Labels = labels(w.lease, given.GPUs)
-		}
-	}
-	return r
+// unleased are those whose containers run and have no lease any more.
+func (p *Plan) unleased() []want {
+	return slices.DeleteFunc(slices.Clone(p.kept), func(w want) bool { return w.had.leased })
 }

@@ -11,11 +11,14 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/lease"
 )
 
-// sockets are those of the daemon in use, of docker's own, and of the leases.
-func (k Keeper) sockets(s lease.State) []string {
+// DockerSocket is where docker listens unless told otherwise.
+const DockerSocket = "/var/run/docker.sock"
+
+// dockerSockets are those of the daemon in use, of docker's own, and of the leases.
+func dockerSockets(engine, endpoint string, s lease.State) []string {
 	all := []string{Resolve(DockerSocket)}
-	if k.config.Engine == "docker" {
-		all = append(all, k.config.Endpoint)
+	if engine == "docker" {
+		all = append(all, endpoint)
 	}
 	for _, l := range s.Leases {
 		if l.Engine == "docker" && l.Endpoint != "" {

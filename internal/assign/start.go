@@ -67,10 +67,3 @@ func NewStart(node gpu.Node, verb string, containers []Named, share bool) (*Plan
 	}
 	return p, nil
 }
-
-// parent is the index of the GPU that a slice is a part of.
-func parent(node gpu.Node, name string) int {
-	return slices.IndexFunc(node.GPUs, func(g gpu.GPU) bool {
-		return slices.ContainsFunc(g.Slices, func(s gpu.Slice) bool { return s.Name() == name })
-	})
-}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -14,48 +12,45 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
-// OwnLabels are the labels that tie a container to its lease. Only this toolkit may
-// give them.
-var OwnLabels = []string{usage.LeaseLabel, usage.GPUsLabel, usage.SlicesLabel, usage.IDsLabel}
-
-// labels are the labels of a container with these GPUs under the lease.
-func labels(lease usage.Lease, gpus []gpu.GPU) map[string]string {
-	indices := make([]string, len(gpus))
-	for i, g := range gpus {
-		indices[i] = strconv.Itoa(g.Index)
-	}
-	all := map[string]string{
-		usage.LeaseLabel: lease.ID, usage.GPUsLabel: strings.Join(indices, ","), usage.IDsLabel: strings.Join(usage.IDs(gpus), ","),
-	}
-	if len(lease.Slices) > 0 {
-		all[usage.SlicesLabel] = strings.Join(lease.Slices, ",")
-	}
-	return all
-}
-
 // Take takes the GPUs of a plan, a lease for each container that gets some. It waits
 // so long for them to come free.
-func (k Keeper) Take(ctx context.Context, p *Plan, wait time.Duration) (Result, error) {
-	var leases []usage.Lease
+func (k Keeper) Take(ctx context.Context, p *Plan, wait time.Duration) (result Result, err error) {
 	begin := k.Uptime()
-	p.patient = func() bool { return k.Uptime()-begin < lease.Grace+lease.LookTimeout } // the lease may stay
-	err := p.retryDisplaced(func() error {
-		if p.Empty() {
-			return p.choose(nil, nil)
-		}
-		claim, err := k.claim(p)
-		if err != nil {
-			return err
-		}
-		claim.Wait, claim.Waiting = wait, k.waiting(wait, inQueue)
-		leases, err = k.take(ctx, claim)
+	patient := func() bool { return k.Uptime()-begin < lease.Grace+lease.LookTimeout } // the lease may stay
+	err = p.retryDisplaced(func(p *Plan) error {
+		result, err = k.takePlan(ctx, p, wait, patient)
 		return err
 	})
+	return result, err
+}
+
+// takePlan is Take for a plan of which no service is displaced: else it returns a *displacedError.
+// While it is patient, it waits for leases that are about to expire.
+func (k Keeper) takePlan(ctx context.Context, p *Plan, wait time.Duration, patient func() bool) (Result, error) {
+	if p.Empty() {
+		choice, err := p.choose(occupancy{})
+		if err != nil {
+			return Result{}, err
+		}
+		return choice.Result(nil), nil
+	}
+	claim, err := k.claim(p)
 	if err != nil {
 		return Result{}, err
 	}
-	// Those of containers that run are not to be given back.
-	return p.result(slices.DeleteFunc(leases, func(l usage.Lease) bool { return l.Bound })), nil
+	var choice Choice
+	claim.Wait, claim.Waiting = wait, k.waiting(wait, inQueue)
+	claim.Choose = func(holders []usage.Holder, reserved []gpu.BDF) (_ [][]gpu.BDF, err error) {
+		if choice, err = p.choose(occupancy{holders, reserved, patient()}); err != nil {
+			return nil, err
+		}
+		return choice.leaseGPUs(), nil
+	}
+	leases, err := k.take(ctx, claim)
+	if err != nil {
+		return Result{}, err
+	}
+	return choice.Result(leases), nil
 }
 
 // Look looks at everything and takes nothing.
@@ -130,67 +125,4 @@ func (k Keeper) nobodyThere(looks []lease.Look) error {
 		}
 	}
 	return nil
-}
-
-// claim is what the plan asks of the leases.
-func (k Keeper) claim(p *Plan) (lease.Claim, error) {
-	client, err := k.Proc.Self()
-	if err != nil {
-		return lease.Claim{}, err
-	}
-	claim := lease.Claim{Share: p.shared(), Own: p.own, Request: k.LeaseID(client, 0), Named: p.named()}
-	if p.picker == nil {
-		claim.GPUs = claim.Named // else any that come free help
-	}
-	for i := range p.wants {
-		w := &p.wants[i]
-		w.lease = k.draft(client, i, p.Verb)
-		w.lease.Shared = w.Share || w.slices != nil
-		for _, s := range w.slices {
-			w.lease.Slices = append(w.lease.Slices, s.name)
-		}
-		if p.Verb == usage.VerbStart {
-			claim.Spare = append(claim.Spare, w.lease.ID)
-		}
-		if had := w.had; had != nil {
-			w.lease.Verb, w.lease.Container, w.lease.Started = usage.VerbStart, had.container, had.started
-			if usage.ValidID(had.lease) {
-				w.lease.ID = had.lease // compose looks for it when it makes the container anew
-			}
-		}
-		claim.Leases = append(claim.Leases, w.lease)
-		claim.Count += max(w.Count, len(w.named()))
-	}
-	var renewed [][]gpu.BDF
-	for _, w := range p.kept {
-		if w.had.leased {
-			continue
-		}
-		lease := k.draft(client, 0, p.Verb)
-		lease.ID, lease.Container, lease.Bound, lease.Shared = w.had.lease, w.had.container, true, w.slices != nil
-		for _, s := range w.slices {
-			lease.Slices = append(lease.Slices, s.name)
-		}
-		claim.Leases = append(claim.Leases, lease)
-		renewed = append(renewed, bdfs(p.Node, w.chosen))
-	}
-	claim.Choose = func(holders []usage.Holder, reserved []gpu.BDF) ([][]gpu.BDF, error) {
-		if err := p.choose(holders, reserved); err != nil {
-			return nil, err
-		}
-		var chosen [][]gpu.BDF
-		for _, w := range p.wants {
-			chosen = append(chosen, bdfs(p.Node, w.chosen))
-		}
-		return append(chosen, renewed...), nil
-	}
-	return claim, nil
-}
-
-// draft is the nth lease of a client but for its GPUs.
-func (k Keeper) draft(client usage.Client, n int, verb string) usage.Lease {
-	return usage.Lease{
-		ID: k.LeaseID(client, n), Engine: k.config.Engine, Endpoint: k.config.Endpoint,
-		Verb: verb, Client: client, User: Me(),
-	}
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/request"
-	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
 // Indices returns the GPUs in a list of names, separated by commas, or of "all", that an option
@@ -68,31 +67,29 @@ func Whole(node gpu.Node, option, list string) ([]int, error) {
 	return whole, nil
 }
 
-// Held returns the indices of the GPUs that are in use.
-func Held(node gpu.Node, holders []usage.Holder) (held []int) {
-	for _, g := range node.GPUs {
-		if usage.Held(holders, g.BDF) != nil {
-			held = append(held, g.Index)
-		}
-	}
-	return held
-}
-
-// HolderNames says who uses each GPU: the first holder, and how many more there are.
-func HolderNames(node gpu.Node, holders []usage.Holder) []string {
-	names := make([]string, len(node.GPUs))
-	for i, g := range node.GPUs {
-		if held := usage.Held(holders, g.BDF); len(held) > 0 {
-			names[i] = held[0].String()
-			if more := len(held) - 1; more > 0 {
-				names[i] += fmt.Sprintf(" and %d more", more)
-			}
-		}
-	}
-	return names
-}
-
 // Without returns the members of a set that are not in out.
 func Without(set, out []int) []int {
 	return slices.DeleteFunc(slices.Clone(set), func(i int) bool { return slices.Contains(out, i) })
+}
+
+// indices are the GPUs as the node numbers them, ascending; nil if it lacks one.
+func indices(node gpu.Node, bdfs []gpu.BDF) []int {
+	var out []int
+	for _, bdf := range bdfs {
+		g, ok := node.Lookup(bdf)
+		if !ok {
+			return nil
+		}
+		out = append(out, g.Index)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func bdfs(node gpu.Node, indices []int) []gpu.BDF {
+	out := make([]gpu.BDF, len(indices))
+	for i, index := range indices {
+		out[i] = node.GPUs[index].BDF
+	}
+	return out
 }

@@ -1,0 +1,78 @@
+package assign
+
+import (
+	"errors"
+
+	"github.com/metax-ctk/container-toolkit/internal/alloc"
+)
+
+// pickCounted picks GPUs for the wants that only count them. Those that share come last,
+// and take what others use only where too few are free.
+func (c *Choice) pickCounted() error {
+	if err := c.pickTogether(); err != nil {
+		return err
+	}
+	for i, w := range c.plan.wants {
+		if !w.onlyCounts() || !w.Share {
+			continue
+		}
+		answer, err := c.pickShared(w)
+		if err != nil {
+			return w.wrap(err)
+		}
+		c.give(i, answer)
+	}
+	return nil
+}
+
+// pickTogether picks free GPUs for the wants that do not share.
+func (c *Choice) pickTogether() error {
+	p := c.plan
+	var counts []alloc.Want
+	var places []int
+	total := 0
+	for i, w := range p.wants {
+		if w.onlyCounts() && !w.Share {
+			places, counts = append(places, i), append(counts, w.joint())
+			total += w.Count
+		}
+	}
+	switch {
+	case total > len(c.free):
+		return full(p.Node, total, c.free)
+	case len(counts) == 0:
+		return nil
+	}
+	joint, err := p.picker.Joint(c.free, counts, p.Explain)
+	var one *alloc.WantError
+	if errors.As(err, &one) {
+		return p.wants[places[one.Want]].wrap(unmetNow(one.Err))
+	} else if err != nil {
+		return err
+	}
+	if c.patient && c.betterSoon(counts, joint) {
+		return errSoon
+	}
+	for i, place := range places {
+		c.give(place, joint.Answers[i])
+	}
+	return nil
+}
+
+// pickShared picks GPUs that others may use for a want: all free ones and some of the others
+// if too few are free, or any if the free ones lie too far apart.
+func (c *Choice) pickShared(w want) (alloc.Answer, error) {
+	p := c.plan
+	free, healthy := c.unpicked(), p.Node.Healthy()
+	ask := w.among(free)
+	ask.Explain = p.Explain
+	if w.Count > len(free) {
+		ask.Free, ask.Required = healthy, free
+	}
+	answer, err := p.picker.Pick(ask)
+	if errors.Is(err, alloc.ErrUnmet) {
+		ask.Free, ask.Required = healthy, nil
+		return p.picker.Pick(ask)
+	}
+	return answer, err
+}

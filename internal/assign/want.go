@@ -1,0 +1,117 @@
+package assign
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/metax-ctk/container-toolkit/internal/alloc"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
+)
+
+// want is a Request on the node, or a container that takes back its GPUs.
+type want struct {
+	Request
+	at     int    // its place among the requests
+	gpus   []int  // those named, or those of the named slices; nil for a count
+	whole  []int  // those of gpus that are given as a whole
+	slices []part // the named slices
+	had    *past
+}
+
+// past is what a want has from before: it can have it again.
+type past struct {
+	gpus      []int
+	lease     string            // its ID
+	labels    map[string]string // those of a service's container
+	container string            // its ID, if it is the one that gets the GPUs
+	started   string
+	leased    bool // the lease is there
+}
+
+// newWant finds the GPUs that a request names.
+func newWant(node gpu.Node, at int, r Request) (want, error) {
+	selection, err := resolve(node, r.Request)
+	if err != nil {
+		return want{}, r.unresolved(err)
+	}
+	w := want{Request: r, at: at, gpus: selection.Explicit}
+	for _, ref := range selection.Slices {
+		w.gpus = append(w.gpus, ref.GPU)
+		w.slices = append(w.slices, part{ref.GPU, node.GPUs[ref.GPU].Slices[ref.Slice].Name()})
+	}
+	w.gpus = slices.Compact(w.gpus) // slices come in the order of their GPUs
+	if r.All {
+		w.gpus = node.Healthy()
+	}
+	if w.slices == nil {
+		w.whole = w.gpus
+	}
+	return w, nil
+}
+
+// possible fails for a want that the node could not meet even with all GPUs free.
+func (w want) possible(node gpu.Node) error {
+	if w.All && len(w.gpus) == 0 {
+		return noUsableGPU(node)
+	}
+	if err := w.slicesApart(node); err != nil {
+		return err
+	}
+	for _, s := range w.slices {
+		if len(sliceOf(node, s).Nodes) == 0 {
+			return fmt.Errorf("slice %s of GPU %d has no device nodes, so it cannot be used (metax-ctk sgpu list)", s.name, s.gpu)
+		}
+	}
+	for _, g := range w.whole {
+		if err := givable(node, node.GPUs[g]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// slicesApart fails for slices of several GPUs in one container. A virtual function is a GPU of its
+// own.
+func (w want) slicesApart(node gpu.Node) error {
+	var of []int
+	for _, s := range w.slices {
+		if sliceOf(node, s).Kind == gpu.SliceSGPU && !slices.Contains(of, s.gpu) {
+			of = append(of, s.gpu)
+		}
+	}
+	if len(of) > 1 {
+		return w.wrap(fmt.Errorf("slices of GPUs %s in one container: MetaX supports slices of one GPU only (metax-ctk sgpu list)", wording.Ranges(of)))
+	}
+	return nil
+}
+
+// among returns the want as a request for some of the GPUs.
+func (w want) among(free []int) alloc.Request {
+	return alloc.Request{N: w.Count, Free: free, Policy: w.Policy, Scope: w.Scope, Sizes: w.Sizes, SizesOrigin: w.SizesOrigin}
+}
+
+// joint returns the want as one of several that are met together.
+func (w want) joint() alloc.Want {
+	return alloc.Want{N: w.Count, Policy: w.Policy, Scope: w.Scope, Sizes: w.Sizes, SizesOrigin: w.SizesOrigin}
+}
+
+// onlyCounts reports whether any GPUs do for the want: it neither names some nor takes back
+// those that it had.
+func (w want) onlyCounts() bool { return w.Count != 0 && w.had == nil }
+
+// named are the GPUs that the want waits for, nil for any. A container that starts again
+// waits for those that it has as a whole.
+func (w want) named() []int {
+	if w.had != nil {
+		return w.whole
+	}
+	return w.gpus
+}
+
+func (w want) sliceNames() (names []string) {
+	for _, s := range w.slices {
+		names = append(names, s.name)
+	}
+	return names
+}
