@@ -4,7 +4,7 @@
 // There is nothing to import here. A reader begins at one of these places:
 //
 //   - cmd/metax-docker and internal/assign: from --gpus=4 to docker with four GPUs. assign.Plan says
-//     which GPUs can meet a request, under the lock of internal/lease it becomes a choice.
+//     which GPUs can meet a request, under the lock of internal/lease an assign.Choice is made of it.
 //   - internal/gpu: the Node, the value that everything else is about; internal/discover makes it
 //     from sysfs, the driver's files and the vendor's tools, internal/sim from nothing.
 //   - internal/alloc: the picker, pure and exact; internal/topology has the graph of links.

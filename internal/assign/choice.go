@@ -33,12 +33,12 @@ type pick struct {
 	class topology.Kind // of those that were picked for a count
 }
 
-// give gives a want the GPUs of an answer, and notes what is to be said of it.
-func (c *Choice) give(place int, answer alloc.Answer) {
+// giveAnswer gives a want the GPUs of an answer, and notes what is to be said of it.
+func (c *Choice) giveAnswer(place int, answer alloc.Answer) {
 	w := c.plan.wants[place]
 	c.picks[place] = pick{answer.GPUs, answer.Class}
 	for _, line := range answer.Warnings {
-		c.note(w.prefix() + line)
+		c.addNote(w.servicePrefix() + line)
 	}
 	if answer.Explanation == nil {
 		return
@@ -53,10 +53,10 @@ func (c *Choice) give(place int, answer alloc.Answer) {
 	c.explanation += text
 }
 
-func (c *Choice) note(line string) { c.notes = appendNew(c.notes, line) }
+func (c *Choice) addNote(line string) { c.notes = appendNew(c.notes, line) }
 
-// unpicked are the free GPUs that no want gets.
-func (c *Choice) unpicked() []int {
+// unpickedGPUs are the free GPUs that no want gets.
+func (c *Choice) unpickedGPUs() []int {
 	left := slices.Clone(c.free)
 	for _, got := range c.picks {
 		left = Without(left, got.gpus)

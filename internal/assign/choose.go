@@ -11,19 +11,20 @@ import (
 )
 
 // Choose returns what the plan gives while the holders use their GPUs. Reserved GPUs are for
-// requests that came earlier.
+// requests that came earlier. A service whose stopped container cannot have its GPUs back gets
+// others.
 func (p *Plan) Choose(holders []usage.Holder, reserved []gpu.BDF) (choice Choice, err error) {
 	err = p.retryDisplaced(func(p *Plan) error {
-		choice, err = p.choose(occupancy{holders: holders, reserved: reserved})
+		choice, err = p.chooseOnce(occupancy{holders: holders, reserved: reserved})
 		return err
 	})
 	return choice, err
 }
 
-// choose is Choose for a plan of which no service is displaced: else it returns a
-// *displacedError. It chooses first those GPUs that are named, then those that a stopped
-// container had and that are still free, then so many of the rest, together.
-func (p *Plan) choose(now occupancy) (Choice, error) {
+// chooseOnce is Choose, but returns a *displacedError for a service whose stopped container
+// cannot have its GPUs back. It chooses first those GPUs that are named, then those that a
+// stopped container had and that are still free, then so many of the rest, together.
+func (p *Plan) chooseOnce(now occupancy) (Choice, error) {
 	c := Choice{plan: p, occupancy: now, picks: make([]pick, len(p.wants))}
 	if err := p.slicesOnce(); err != nil {
 		return c, err
@@ -32,7 +33,7 @@ func (p *Plan) choose(now occupancy) (Choice, error) {
 	if err != nil {
 		return c, err
 	}
-	c.free, c.inUse = divide(p.Node, taken, c.holders, c.reserved)
+	c.free, c.inUse = splitFree(p.Node, taken, c.holders, c.reserved)
 	if err := c.giveBack(); err != nil {
 		return c, err
 	}
@@ -101,18 +102,18 @@ func (c *Choice) refuse(w want, taken map[int]string) error {
 		if other, ok := taken[g]; ok {
 			return fmt.Errorf("services %q and %q both request GPU %d. To give it to both: --gpus-share", other, w.Service, g)
 		}
-		err := refusal(node.GPUs[g], c.holders, c.reserved)
+		err := whyRefused(node.GPUs[g], c.holders, c.reserved)
 		var held *lease.HeldError
 		switch {
 		case err != nil && w.All:
-			free, _ := divide(node, taken, c.holders, c.reserved)
-			err = full(node, len(w.whole), free)
+			free, _ := splitFree(node, taken, c.holders, c.reserved)
+			err = tooFewFree(node, len(w.whole), free)
 			if w.Service == "" {
 				err = allInUse(err, free)
 			}
-			return w.wrap(err)
+			return w.wrapError(err)
 		case errors.As(err, &held):
-			return w.wrap(err)
+			return w.wrapError(err)
 		case err != nil:
 			return err
 		}
@@ -145,11 +146,11 @@ func (c *Choice) check() error {
 		}
 		for _, i := range c.picks[at].gpus {
 			g := node.GPUs[i]
-			if err := givable(node, g); err != nil {
+			if err := checkGivable(node, g); err != nil {
 				return err
 			}
 			if !g.Healthy {
-				c.note(whyUnhealthy(node, i))
+				c.addNote(whyUnhealthy(node, i))
 			}
 		}
 	}

@@ -68,13 +68,13 @@ func use(node gpu.Node, slice string, indices ...int) usage.Holder {
 	if slice != "" {
 		lease.Slices = []string{slice}
 	}
-	return usage.Holder{GPUs: bdfs(node, indices), Lease: lease}
+	return usage.Holder{GPUs: gpuBDFs(node, indices), Lease: lease}
 }
 
 // had is a stopped container with GPUs under a lease that is over.
 func had(node gpu.Node, state usage.ContainerState, gpus ...int) *Had {
 	return &Had{
-		Container: usage.Container{ID: "c", State: state, Facts: usage.Facts{GPUs: bdfs(node, gpus)}},
+		Container: usage.Container{ID: "c", State: state, Facts: usage.Facts{GPUs: gpuBDFs(node, gpus)}},
 		Labels:    map[string]string{usage.LeaseLabel: "0123456789ab", usage.GPUsLabel: "its"},
 	}
 }

@@ -6,19 +6,19 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
-// claim is what the plan asks of the leases: one for each of its wants, in their order, and one
-// for each container that runs without. It lacks Choose, and how long it waits.
-func (k Keeper) claim(p *Plan) (lease.Claim, error) {
+// planClaim is what the plan asks of the leases: one for each of its wants, in their order, and
+// one for each container that runs without. It lacks Choose, and how long it waits.
+func (k Keeper) planClaim(p *Plan) (lease.Claim, error) {
 	client, err := k.Proc.Self()
 	if err != nil {
 		return lease.Claim{}, err
 	}
-	claim := lease.Claim{Share: p.shared(), Own: p.own, Request: k.LeaseID(client, 0), Named: p.named()}
+	claim := lease.Claim{Share: p.allShared(), Own: p.own, Request: k.LeaseID(client, 0), Named: p.namedGPUs()}
 	if p.picker == nil {
 		claim.GPUs = claim.Named // else any that come free help
 	}
 	for i, w := range p.wants {
-		l := k.draft(client, i, p.Verb)
+		l := k.draftLease(client, i, p.Verb)
 		l.Shared, l.Slices = w.Share || w.slices != nil, w.sliceNames()
 		if p.Verb == usage.VerbStart {
 			claim.Spare = append(claim.Spare, l.ID)
@@ -30,10 +30,10 @@ func (k Keeper) claim(p *Plan) (lease.Claim, error) {
 			}
 		}
 		claim.Leases = append(claim.Leases, l)
-		claim.Count += max(w.Count, len(w.named()))
+		claim.Count += max(w.Count, len(w.namedGPUs()))
 	}
-	for _, w := range p.unleased() {
-		l := k.draft(client, 0, p.Verb)
+	for _, w := range p.keptWithoutLease() {
+		l := k.draftLease(client, 0, p.Verb)
 		l.ID, l.Container, l.Bound = w.had.lease, w.had.container, true
 		l.Shared, l.Slices = w.slices != nil, w.sliceNames()
 		claim.Leases = append(claim.Leases, l)
@@ -45,16 +45,16 @@ func (k Keeper) claim(p *Plan) (lease.Claim, error) {
 func (c Choice) leaseGPUs() (all [][]gpu.BDF) {
 	node := c.plan.Node
 	for _, got := range c.picks {
-		all = append(all, bdfs(node, got.gpus))
+		all = append(all, gpuBDFs(node, got.gpus))
 	}
-	for _, w := range c.plan.unleased() {
-		all = append(all, bdfs(node, w.had.gpus))
+	for _, w := range c.plan.keptWithoutLease() {
+		all = append(all, gpuBDFs(node, w.had.gpus))
 	}
 	return all
 }
 
-// draft is the nth lease of a client but for its GPUs.
-func (k Keeper) draft(client usage.Client, n int, verb string) usage.Lease {
+// draftLease is the nth lease of a client but for its GPUs.
+func (k Keeper) draftLease(client usage.Client, n int, verb string) usage.Lease {
 	return usage.Lease{
 		ID: k.LeaseID(client, n), Engine: k.config.Engine, Endpoint: k.config.Endpoint,
 		Verb: verb, Client: client, User: Me(),

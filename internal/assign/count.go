@@ -18,9 +18,9 @@ func (c *Choice) pickCounted() error {
 		}
 		answer, err := c.pickShared(w)
 		if err != nil {
-			return w.wrap(err)
+			return w.wrapError(err)
 		}
-		c.give(i, answer)
+		c.giveAnswer(i, answer)
 	}
 	return nil
 }
@@ -33,20 +33,20 @@ func (c *Choice) pickTogether() error {
 	total := 0
 	for i, w := range p.wants {
 		if w.onlyCounts() && !w.Share {
-			places, counts = append(places, i), append(counts, w.joint())
+			places, counts = append(places, i), append(counts, w.jointWant())
 			total += w.Count
 		}
 	}
 	switch {
 	case total > len(c.free):
-		return full(p.Node, total, c.free)
+		return tooFewFree(p.Node, total, c.free)
 	case len(counts) == 0:
 		return nil
 	}
 	joint, err := p.picker.Joint(c.free, counts, p.Explain)
 	var one *alloc.WantError
 	if errors.As(err, &one) {
-		return p.wants[places[one.Want]].wrap(unmetNow(one.Err))
+		return p.wants[places[one.Want]].wrapError(unmetNow(one.Err))
 	} else if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (c *Choice) pickTogether() error {
 		return errSoon
 	}
 	for i, place := range places {
-		c.give(place, joint.Answers[i])
+		c.giveAnswer(place, joint.Answers[i])
 	}
 	return nil
 }
@@ -63,8 +63,8 @@ func (c *Choice) pickTogether() error {
 // if too few are free, or any if the free ones lie too far apart.
 func (c *Choice) pickShared(w want) (alloc.Answer, error) {
 	p := c.plan
-	free, healthy := c.unpicked(), p.Node.Healthy()
-	ask := w.among(free)
+	free, healthy := c.unpickedGPUs(), p.Node.Healthy()
+	ask := w.requestAmong(free)
 	ask.Explain = p.Explain
 	if w.Count > len(free) {
 		ask.Free, ask.Required = healthy, free

@@ -10,8 +10,8 @@ type displacedError struct{ want int }
 
 func (e *displacedError) Error() string { return "the GPUs of a stopped container are in use" }
 
-// retryDisplaced tries the plan, and again without what a displaced service had, until
-// none is displaced: such a service gets other GPUs.
+// retryDisplaced calls try with the plan. If a service is displaced, it calls try again with a
+// plan in which that service has nothing to take back.
 func (p *Plan) retryDisplaced(try func(*Plan) error) error {
 	if p.gone != nil {
 		return p.gone

@@ -14,14 +14,14 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/lease"
 )
 
-// full is the error for more GPUs than are free.
-func full(node gpu.Node, n int, free []int) error {
+// tooFewFree is the error for more GPUs than are free.
+func tooFewFree(node gpu.Node, n int, free []int) error {
 	return &lease.FullError{Want: n, Free: len(free), Of: len(node.Healthy())}
 }
 
 // withUnhealthy adds to an error about too few GPUs why the first unhealthy one does not count.
 func withUnhealthy(node gpu.Node, err error) error {
-	all := unhealthy(node)
+	all := unhealthyGPUs(node)
 	if len(all) == 0 {
 		return err
 	}

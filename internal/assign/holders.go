@@ -19,8 +19,8 @@ func InUse(g gpu.GPU, holders []usage.Holder) error {
 	return nil
 }
 
-// refusal says who uses a GPU, or that it is reserved; nil for one that is free.
-func refusal(g gpu.GPU, holders []usage.Holder, reserved []gpu.BDF) error {
+// whyRefused says who uses a GPU, or that it is reserved; nil for one that is free.
+func whyRefused(g gpu.GPU, holders []usage.Holder, reserved []gpu.BDF) error {
 	if err := InUse(g, holders); err != nil {
 		return err
 	}
@@ -33,15 +33,15 @@ func refusal(g gpu.GPU, holders []usage.Holder, reserved []gpu.BDF) error {
 // Free are the GPUs that may be picked: healthy, given as a whole, and in use by none of
 // the holders.
 func Free(node gpu.Node, holders []usage.Holder) []int {
-	free, _ := divide(node, nil, holders, nil)
+	free, _ := splitFree(node, nil, holders, nil)
 	return free
 }
 
-// divide splits the healthy GPUs into those that are free and those that are in use. Taken
+// splitFree splits the healthy GPUs into those that are free and those that are in use. Taken
 // are those of other requests.
-func divide(node gpu.Node, taken map[int]string, holders []usage.Holder, reserved []gpu.BDF) (free, inUse []int) {
+func splitFree(node gpu.Node, taken map[int]string, holders []usage.Holder, reserved []gpu.BDF) (free, inUse []int) {
 	for _, i := range node.Healthy() {
-		if _, ok := taken[i]; ok || refusal(node.GPUs[i], holders, reserved) != nil {
+		if _, ok := taken[i]; ok || whyRefused(node.GPUs[i], holders, reserved) != nil {
 			inUse = append(inUse, i)
 		} else {
 			free = append(free, i)
@@ -77,9 +77,9 @@ func HolderNames(node gpu.Node, holders []usage.Holder) []string {
 // maxUsers is the number of users of GPUs that a note names.
 const maxUsers = 2
 
-// users lists who uses which of these GPUs, such as "0,3 by container a (docker)", in the
+// gpuUsers lists who uses which of these GPUs, such as "0,3 by container a (docker)", in the
 // order of the GPUs.
-func users(node gpu.Node, holders []usage.Holder, gpus []int) []string {
+func gpuUsers(node gpu.Node, holders []usage.Holder, gpus []int) []string {
 	var names []string
 	by := map[string][]int{}
 	for _, i := range gpus {

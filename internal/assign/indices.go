@@ -26,7 +26,7 @@ func Indices(node gpu.Node, option, list string) ([]int, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", option, err)
 	}
-	selection, err := resolve(node, req)
+	selection, err := resolveNames(node, req)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", option, err)
 	}
@@ -72,8 +72,8 @@ func Without(set, out []int) []int {
 	return slices.DeleteFunc(slices.Clone(set), func(i int) bool { return slices.Contains(out, i) })
 }
 
-// indices are the GPUs as the node numbers them, ascending; nil if it lacks one.
-func indices(node gpu.Node, bdfs []gpu.BDF) []int {
+// gpuIndices are the GPUs as the node numbers them, ascending; nil if it lacks one.
+func gpuIndices(node gpu.Node, bdfs []gpu.BDF) []int {
 	var out []int
 	for _, bdf := range bdfs {
 		g, ok := node.Lookup(bdf)
@@ -86,7 +86,7 @@ func indices(node gpu.Node, bdfs []gpu.BDF) []int {
 	return out
 }
 
-func bdfs(node gpu.Node, indices []int) []gpu.BDF {
+func gpuBDFs(node gpu.Node, indices []int) []gpu.BDF {
 	out := make([]gpu.BDF, len(indices))
 	for i, index := range indices {
 		out[i] = node.GPUs[index].BDF

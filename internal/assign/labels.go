@@ -12,8 +12,8 @@ import (
 // give them.
 var OwnLabels = []string{usage.LeaseLabel, usage.GPUsLabel, usage.SlicesLabel, usage.IDsLabel}
 
-// labels are the labels of a container with these GPUs under the lease.
-func labels(lease usage.Lease, gpus []gpu.GPU) map[string]string {
+// leaseLabels are the labels of a container with these GPUs under the lease.
+func leaseLabels(lease usage.Lease, gpus []gpu.GPU) map[string]string {
 	indices := make([]string, len(gpus))
 	for i, g := range gpus {
 		indices[i] = strconv.Itoa(g.Index)

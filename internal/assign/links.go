@@ -13,7 +13,7 @@ import (
 // many GPUs of the node if nobody used them. It picks again, so it does not run under the lock.
 func (c Choice) linkNotes() (notes []string) {
 	node := c.plan.Node
-	healthy, unhealthy := node.Healthy(), unhealthy(node)
+	healthy, unhealthy := node.Healthy(), unhealthyGPUs(node)
 	for i, w := range c.plan.wants {
 		if w.Count < 2 || w.had != nil || c.picks[i].class == topology.MX || w.Scope != key.Any {
 			continue
@@ -26,17 +26,17 @@ func (c Choice) linkNotes() (notes []string) {
 		line, remedy := "GPUs "+wording.Ranges(chosen)+" are not all linked by MetaXLink", "--gpus-scope=link"
 		if !linked(healthy) {
 			if linked(slices.Concat(healthy, unhealthy)) {
-				notes = append(notes, w.prefix()+line+"; unhealthy: "+wording.Ranges(unhealthy)+" (metax-ctk health)")
+				notes = append(notes, w.servicePrefix()+line+"; unhealthy: "+wording.Ranges(unhealthy)+" (metax-ctk health)")
 			}
 			continue
 		}
 		if !w.Share && !linked(c.free) {
 			remedy += " --gpus-wait=10m"
-			if users := users(node, c.holders, Without(healthy, chosen)); len(users) > 0 {
+			if users := gpuUsers(node, c.holders, Without(healthy, chosen)); len(users) > 0 {
 				line += "; in use: " + wording.Some(users, maxUsers)
 			}
 		}
-		notes = append(notes, w.prefix()+line+". To get linked ones: "+remedy)
+		notes = append(notes, w.servicePrefix()+line+". To get linked ones: "+remedy)
 	}
 	return notes
 }

@@ -16,8 +16,8 @@ import (
 // TestNotes holds what is said of GPUs that are given although they do not belong together.
 func TestNotes(t *testing.T) {
 	node, bare, cut := simulated(t, "c500-8"), simulated(t, "c500-8-pcie"), simulated(t, "c500-8-sgpu")
-	trainer := usage.Holder{GPUs: bdfs(node, []int{3}), Container: &usage.Container{Engine: "docker", State: usage.Running, Facts: usage.Facts{Name: "trainer"}}}
-	reader := usage.Holder{GPUs: bdfs(node, []int{7}), Processes: []usage.Process{{PID: 12, Command: "python"}}}
+	trainer := usage.Holder{GPUs: gpuBDFs(node, []int{3}), Container: &usage.Container{Engine: "docker", State: usage.Running, Facts: usage.Facts{Name: "trainer"}}}
+	reader := usage.Holder{GPUs: gpuBDFs(node, []int{7}), Processes: []usage.Process{{PID: 12, Command: "python"}}}
 	cut.GPUs[6].Slices, cut.GPUs[6].Mode = []gpu.Slice{{Kind: gpu.SliceSGPU, UUID: "SGPU-6", Nodes: cut.GPUs[2].Slices[0].Nodes}}, gpu.ModeSGPU
 	first := services(t, " 2")
 	first[0].Policy = key.First

@@ -8,9 +8,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
-// past returns what the service's container has, if that is what the request wants
+// findPast returns what the service's container has, if that is what the request wants
 // and no lease of another says otherwise; else nil.
-func (w want) past(node gpu.Node, state lease.State) *past {
+func (w want) findPast(node gpu.Node, state lease.State) *past {
 	if w.Had == nil {
 		return nil
 	}
@@ -24,7 +24,7 @@ func (w want) past(node gpu.Node, state lease.State) *past {
 		return nil
 	}
 	p := &past{
-		gpus: indices(node, w.Had.GPUs), lease: id, started: w.Had.Started, leased: l != nil,
+		gpus: gpuIndices(node, w.Had.GPUs), lease: id, started: w.Had.Started, leased: l != nil,
 		labels: ownLabels(w.Had.Labels),
 	}
 	parts := w.sliceNames()
@@ -32,14 +32,18 @@ func (w want) past(node gpu.Node, state lease.State) *past {
 	if !slices.Equal(parts, w.Had.Slices) {
 		return nil
 	}
-	if len(p.gpus) == 0 || (w.Count > 0 && len(p.gpus) != w.Count) || (w.Count == 0 && !slices.Equal(p.gpus, slices.Sorted(slices.Values(w.gpus)))) {
+	same := slices.Equal(p.gpus, slices.Sorted(slices.Values(w.gpus)))
+	if w.Count > 0 {
+		same = len(p.gpus) == w.Count
+	}
+	if len(p.gpus) == 0 || !same {
 		return nil
 	}
 	return p
 }
 
-// lives reports whether the container has its GPUs now.
-func (h Had) lives() bool {
+// keepsGPUs reports whether the container has its GPUs now.
+func (h Had) keepsGPUs() bool {
 	switch h.State {
 	case usage.Running, usage.Paused, usage.Restarting:
 		return true

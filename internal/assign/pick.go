@@ -29,12 +29,12 @@ func Refused(node gpu.Node, picker *alloc.Picker, r alloc.Request, err error) er
 // unmet is Unmet where GPUs are reserved for requests in the queue.
 func unmet(node gpu.Node, r alloc.Request, holders []usage.Holder, reserved []gpu.BDF) error {
 	for _, i := range r.Required {
-		if err := refusal(node.GPUs[i], holders, reserved); err != nil {
+		if err := whyRefused(node.GPUs[i], holders, reserved); err != nil {
 			return err
 		}
 	}
-	if free, inUse := divide(node, nil, holders, reserved); r.N > len(free) && r.N <= len(free)+len(inUse) {
-		return full(node, r.N, free)
+	if free, inUse := splitFree(node, nil, holders, reserved); r.N > len(free) && r.N <= len(free)+len(inUse) {
+		return tooFewFree(node, r.N, free)
 	}
 	return nil
 }
@@ -48,7 +48,7 @@ func (k Keeper) Await(ctx context.Context, picker *alloc.Picker, r alloc.Request
 	if answer, err = picker.Pick(r); err != nil {
 		return answer, tooFew(node, r.Scope, err)
 	}
-	claim := lease.Claim{Count: r.N, Named: bdfs(node, r.Required), Wait: wait, Waiting: k.waiting(wait, noPlace)}
+	claim := lease.Claim{Count: r.N, Named: gpuBDFs(node, r.Required), Wait: wait, Waiting: k.waitingPrinter(wait, noPlace)}
 	if r.N == len(r.Required) {
 		claim.GPUs = claim.Named
 	}
@@ -56,7 +56,7 @@ func (k Keeper) Await(ctx context.Context, picker *alloc.Picker, r alloc.Request
 		if err := unmet(node, r, holders, reserved); err != nil {
 			return nil, err
 		}
-		r.Free, _ = divide(node, nil, holders, reserved)
+		r.Free, _ = splitFree(node, nil, holders, reserved)
 		answer, err = picker.Pick(r)
 		return nil, unmetNow(err)
 	}

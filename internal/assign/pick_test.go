@@ -93,7 +93,7 @@ func TestAwait(t *testing.T) {
 	} {
 		var leases []usage.Lease
 		if tc.used != nil {
-			leases = append(leases, usage.Lease{ID: "bbbbbbbbbbbb", GPUs: bdfs(node, tc.used), Verb: usage.VerbRun, Client: usage.Client{PID: 1}})
+			leases = append(leases, usage.Lease{ID: "bbbbbbbbbbbb", GPUs: gpuBDFs(node, tc.used), Verb: usage.VerbRun, Client: usage.Client{PID: 1}})
 		}
 		k, _ := testKeeper(t, daemon{}, leases...)
 		k.config.Node = node

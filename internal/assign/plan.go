@@ -31,7 +31,7 @@ func NewPlan(j Job) (*Plan, error) {
 		if err != nil {
 			return nil, err
 		}
-		if w.had = w.past(p.Node, p.State); w.had != nil && r.Had.lives() {
+		if w.had = w.findPast(p.Node, p.State); w.had != nil && r.Had.keepsGPUs() {
 			w.had.container = r.Had.ID
 			if w.slices == nil {
 				w.whole = w.had.gpus
@@ -43,7 +43,7 @@ func NewPlan(j Job) (*Plan, error) {
 			continue
 		}
 		if w.had == nil {
-			if err := w.possible(p.Node); err != nil {
+			if err := w.checkPossible(p.Node); err != nil {
 				return nil, err
 			}
 		}
@@ -76,11 +76,11 @@ func (p *Plan) prepare() error {
 			p.warn(warnings...)
 			p.picker = alloc.New(graph)
 		}
-		if _, err := p.picker.Pick(w.among(healthy)); err != nil {
-			return w.wrap(tooFew(p.Node, w.Scope, err))
+		if _, err := p.picker.Pick(w.requestAmong(healthy)); err != nil {
+			return w.wrapError(tooFew(p.Node, w.Scope, err))
 		}
 	}
-	return together(healthy, p.picker, p.kept, p.wants)
+	return checkTogether(healthy, p.picker, p.kept, p.wants)
 }
 
 // warn adds warnings, each once.
@@ -96,21 +96,21 @@ func appendNew(all []string, lines ...string) []string {
 	return all
 }
 
-// named are the GPUs that are waited for by name, ascending. Those that are shared
+// namedGPUs are the GPUs that are waited for by name, ascending. Those that are shared
 // count where all are.
-func (p *Plan) named() []gpu.BDF {
+func (p *Plan) namedGPUs() []gpu.BDF {
 	var all []gpu.BDF
-	shared := p.shared()
+	shared := p.allShared()
 	for _, w := range p.wants {
 		if shared || !w.Share {
-			all = append(all, bdfs(p.Node, w.named())...)
+			all = append(all, gpuBDFs(p.Node, w.namedGPUs())...)
 		}
 	}
 	return usage.Sorted(all)
 }
 
-// shared reports whether nothing is waited for.
-func (p *Plan) shared() bool {
+// allShared reports whether nothing is waited for.
+func (p *Plan) allShared() bool {
 	return !slices.ContainsFunc(p.wants, func(w want) bool { return !w.Share })
 }
 
@@ -139,10 +139,10 @@ func (p *Plan) Candidates() (gpus []gpu.GPU, parts []gpu.Slice) {
 
 // Empty reports whether the plan takes no lease.
 func (p *Plan) Empty() bool {
-	return len(p.wants) == 0 && len(p.unleased()) == 0
+	return len(p.wants) == 0 && len(p.keptWithoutLease()) == 0
 }
 
-// unleased are those whose containers run and have no lease any more.
-func (p *Plan) unleased() []want {
+// keptWithoutLease are those whose containers run and have no lease any more.
+func (p *Plan) keptWithoutLease() []want {
 	return slices.DeleteFunc(slices.Clone(p.kept), func(w want) bool { return w.had.leased })
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
-// TestPlanUnchanged chooses of one plan with different holders, one after another and all at once:
-// each choice depends on its holders only.
+// TestPlanUnchanged chooses from one plan with different holders, one after another and all at
+// once: each choice depends on its holders only.
 func TestPlanUnchanged(t *testing.T) {
 	node := simulated(t, "c500-8")
 	requests := services(t, "a 2", "b 4", "c 1+share", "d [7]")

@@ -48,8 +48,9 @@ type Had struct {
 	Labels map[string]string
 }
 
-// resolve finds what a request names on a node. A GPU that was there earlier is said to be lost.
-func resolve(node gpu.Node, r request.Request) (request.Selection, error) {
+// resolveNames finds what a request names on a node. A GPU that was there earlier is said to be
+// lost.
+func resolveNames(node gpu.Node, r request.Request) (request.Selection, error) {
 	selection, err := r.Resolve(node.GPUs)
 	var unknown *request.UnknownError
 	if errors.As(err, &unknown) {
@@ -63,12 +64,12 @@ func resolve(node gpu.Node, r request.Request) (request.Selection, error) {
 	return selection, err
 }
 
-// unresolved is the error for a request that names what the node does not have.
-func (r Request) unresolved(err error) error {
+// unresolvedError is the error for a request that names what the node does not have.
+func (r Request) unresolvedError(err error) error {
 	var unknown *request.UnknownError
 	switch {
 	case r.Service != "":
-		return r.wrap(err)
+		return r.wrapError(err)
 	case errors.As(err, &unknown) && unknown.Range != "":
 		return err
 	case errors.As(err, &unknown):
@@ -77,12 +78,12 @@ func (r Request) unresolved(err error) error {
 	return fmt.Errorf("--gpus: %w", err)
 }
 
-// prefix names the service in front of a message.
-func (r Request) prefix() string {
+// servicePrefix names the service in front of a message.
+func (r Request) servicePrefix() string {
 	if r.Service == "" {
 		return ""
 	}
 	return fmt.Sprintf("service %q: ", r.Service)
 }
 
-func (r Request) wrap(err error) error { return fmt.Errorf("%s%w", r.prefix(), err) }
+func (r Request) wrapError(err error) error { return fmt.Errorf("%s%w", r.servicePrefix(), err) }

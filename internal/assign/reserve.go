@@ -16,10 +16,10 @@ func (k Keeper) Reserve(ctx context.Context, g gpu.GPU) (usage.Lease, error) {
 	if err != nil {
 		return usage.Lease{}, err
 	}
-	leases, err := k.take(ctx, lease.Claim{
-		Leases: []usage.Lease{k.draft(client, 0, usage.VerbEnable)},
+	leases, err := k.takeClaim(ctx, lease.Claim{
+		Leases: []usage.Lease{k.draftLease(client, 0, usage.VerbEnable)},
 		Choose: func(holders []usage.Holder, reserved []gpu.BDF) ([][]gpu.BDF, error) {
-			return [][]gpu.BDF{{g.BDF}}, refusal(g, holders, reserved)
+			return [][]gpu.BDF{{g.BDF}}, whyRefused(g, holders, reserved)
 		},
 		Count: 1, GPUs: []gpu.BDF{g.BDF},
 	})

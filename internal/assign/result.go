@@ -26,7 +26,7 @@ type Result struct {
 
 // Preview returns what the plan would come to now; no lease is taken.
 func (p *Plan) Preview(r lease.Report) (Result, error) {
-	choice, err := p.Choose(r.HoldersOf(p.named()), nil)
+	choice, err := p.Choose(r.HoldersOf(p.namedGPUs()), nil)
 	if err != nil {
 		return Result{}, err
 	}
@@ -50,7 +50,7 @@ func (c Choice) Result(leases []usage.Lease) Result {
 	for i, w := range p.wants {
 		given := p.given(w, c.picks[i].gpus)
 		if w.had == nil && leases != nil {
-			given.Labels = labels(leases[i], given.GPUs)
+			given.Labels = leaseLabels(leases[i], given.GPUs)
 		}
 		r.Given[w.at] = given
 	}

@@ -17,8 +17,8 @@ func sliceOf(node gpu.Node, p part) gpu.Slice {
 	return of[slices.IndexFunc(of, func(s gpu.Slice) bool { return s.Name() == p.name })]
 }
 
-// parent is the index of the GPU that a slice is a part of.
-func parent(node gpu.Node, name string) int {
+// parentGPU is the index of the GPU that a slice is a part of.
+func parentGPU(node gpu.Node, name string) int {
 	return slices.IndexFunc(node.GPUs, func(g gpu.GPU) bool {
 		return slices.ContainsFunc(g.Slices, func(s gpu.Slice) bool { return s.Name() == name })
 	})

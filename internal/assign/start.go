@@ -38,7 +38,7 @@ func NewStart(node gpu.Node, verb string, containers []Named, share bool) (*Plan
 		w := want{Request: Request{Share: share}, at: len(p.wants), had: &past{lease: c.Lease, container: c.ID, started: c.Started}}
 		var what []string
 		for _, name := range c.Slices {
-			w.slices = append(w.slices, part{parent(node, name), name})
+			w.slices = append(w.slices, part{parentGPU(node, name), name})
 			what = append(what, "slice "+name)
 		}
 		for _, bdf := range c.GPUs {

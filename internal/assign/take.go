@@ -24,29 +24,29 @@ func (k Keeper) Take(ctx context.Context, p *Plan, wait time.Duration) (result R
 	return result, err
 }
 
-// takePlan is Take for a plan of which no service is displaced: else it returns a *displacedError.
-// While it is patient, it waits for leases that are about to expire.
+// takePlan is Take, but returns a *displacedError for a service whose stopped container cannot
+// have its GPUs back. While it is patient, it waits for leases that are about to expire.
 func (k Keeper) takePlan(ctx context.Context, p *Plan, wait time.Duration, patient func() bool) (Result, error) {
 	if p.Empty() {
-		choice, err := p.choose(occupancy{})
+		choice, err := p.chooseOnce(occupancy{})
 		if err != nil {
 			return Result{}, err
 		}
 		return choice.Result(nil), nil
 	}
-	claim, err := k.claim(p)
+	claim, err := k.planClaim(p)
 	if err != nil {
 		return Result{}, err
 	}
 	var choice Choice
-	claim.Wait, claim.Waiting = wait, k.waiting(wait, inQueue)
+	claim.Wait, claim.Waiting = wait, k.waitingPrinter(wait, inQueue)
 	claim.Choose = func(holders []usage.Holder, reserved []gpu.BDF) (_ [][]gpu.BDF, err error) {
-		if choice, err = p.choose(occupancy{holders, reserved, patient()}); err != nil {
+		if choice, err = p.chooseOnce(occupancy{holders, reserved, patient()}); err != nil {
 			return nil, err
 		}
 		return choice.leaseGPUs(), nil
 	}
-	leases, err := k.take(ctx, claim)
+	leases, err := k.takeClaim(ctx, claim)
 	if err != nil {
 		return Result{}, err
 	}
@@ -62,8 +62,8 @@ func (k Keeper) Look(ctx context.Context) (lease.Report, error) {
 	return report, err
 }
 
-// take gives the GPUs to the claim, and says what is to be said.
-func (k Keeper) take(ctx context.Context, c lease.Claim) ([]usage.Lease, error) {
+// takeClaim gives the GPUs to the claim, and says what is to be said.
+func (k Keeper) takeClaim(ctx context.Context, c lease.Claim) ([]usage.Lease, error) {
 	taken, err := k.Keeper.Take(ctx, c)
 	k.warnLost(taken.Lost)
 	k.config.Looked(taken.Looks)

@@ -55,7 +55,7 @@ func held(node gpu.Node, l usage.Lease, mine string) string {
 	if strings.HasPrefix(mine, id) {
 		id = "mine"
 	}
-	return strings.TrimSpace(fmt.Sprintln(id, l.Verb, indices(node, l.GPUs), l.Container, l.Started, strings.Join(l.Slices, ","), map[bool]string{true: "shared"}[l.Shared], map[bool]string{true: "bound"}[l.Bound]))
+	return strings.TrimSpace(fmt.Sprintln(id, l.Verb, gpuIndices(node, l.GPUs), l.Container, l.Started, strings.Join(l.Slices, ","), map[bool]string{true: "shared"}[l.Shared], map[bool]string{true: "bound"}[l.Bound]))
 }
 
 // TestTake holds the leases under which requests get their GPUs.
@@ -125,8 +125,8 @@ func TestTake(t *testing.T) {
 // than the free ones, and not for long.
 func TestTakeSoon(t *testing.T) {
 	node := simulated(t, "c500-8")
-	held := usage.Lease{ID: "6f1d2c9a04be", Rev: 1, GPUs: bdfs(node, []int{2, 3}), Verb: usage.VerbRun, Engine: "docker", Endpoint: "/d.sock", Client: usage.Client{PID: 8}}
-	others := usage.Lease{ID: "7f1d2c9a04be", Rev: 1, GPUs: bdfs(node, []int{6, 7}), Client: usage.Client{PID: 9}}
+	held := usage.Lease{ID: "6f1d2c9a04be", Rev: 1, GPUs: gpuBDFs(node, []int{2, 3}), Verb: usage.VerbRun, Engine: "docker", Endpoint: "/d.sock", Client: usage.Client{PID: 8}}
+	others := usage.Lease{ID: "7f1d2c9a04be", Rev: 1, GPUs: gpuBDFs(node, []int{6, 7}), Client: usage.Client{PID: 9}}
 	for name, tc := range map[string]struct {
 		daemon daemon
 		lives  bool // the client that has GPUs 2 and 3
@@ -177,7 +177,7 @@ func TestTakeSoon(t *testing.T) {
 // TestTakeErrors holds that what fails leaves no lease.
 func TestTakeErrors(t *testing.T) {
 	node := simulated(t, "c500-8")
-	others := usage.Lease{ID: "6f1d2c9a04be", Rev: 1, GPUs: bdfs(node, []int{3}), Client: usage.Client{PID: 8}}
+	others := usage.Lease{ID: "6f1d2c9a04be", Rev: 1, GPUs: gpuBDFs(node, []int{3}), Client: usage.Client{PID: 8}}
 	for name, tc := range map[string]struct {
 		daemon daemon
 		want   string
@@ -206,7 +206,7 @@ func TestStart(t *testing.T) {
 	box := func(name, slice string, gpus ...int) Named {
 		c := Named{Name: name, Container: usage.Container{
 			ID: name, State: usage.Exited, Started: "then",
-			Facts: usage.Facts{Lease: "0123456789ab", GPUs: bdfs(node, gpus)},
+			Facts: usage.Facts{Lease: "0123456789ab", GPUs: gpuBDFs(node, gpus)},
 		}}
 		if slice != "" {
 			c.Slices = []string{slice}
@@ -238,9 +238,9 @@ func TestStart(t *testing.T) {
 		"both have a GPU":      {"start", []Named{box("a", "", 0), box("b", "", 0)}, false, nil, []string{"start b: GPU 0 also belongs to a. To start both: --gpus-share"}},
 		"both have a slice":    {"restart", []Named{box("a", part, 5), box("b", part, 5)}, false, nil, []string{"restart b: slice " + part + " also belongs to a. To start both: --gpus-share"}},
 		"a GPU is gone":        {"start", []Named{gone}, true, nil, []string{"GPU 0000:ff:00.0 of the container is not there any more (metax-ctk device list)"}},
-		"a GPU is in use":      {"start", []Named{box("a", "", 0)}, false, &usage.Lease{GPUs: bdfs(node, []int{0})}, []string{"GPU 0 is in use by lease 6f1d2c9a04be (metax-ctk ps)"}},
-		"a slice is in use":    {"start", []Named{box("a", part, 5)}, false, &usage.Lease{GPUs: bdfs(node, []int{5}), Slices: []string{part}, Shared: true}, []string{"slice " + part + " of GPU 5 is in use by lease 6f1d2c9a04be (metax-ctk ps)"}},
-		"a GPU is in use by a": {"start", []Named{box("a", "", 0)}, false, &usage.Lease{GPUs: bdfs(node, []int{0}), Container: "a"}, []string{"0123456789ab start [0] a then"}},
+		"a GPU is in use":      {"start", []Named{box("a", "", 0)}, false, &usage.Lease{GPUs: gpuBDFs(node, []int{0})}, []string{"GPU 0 is in use by lease 6f1d2c9a04be (metax-ctk ps)"}},
+		"a slice is in use":    {"start", []Named{box("a", part, 5)}, false, &usage.Lease{GPUs: gpuBDFs(node, []int{5}), Slices: []string{part}, Shared: true}, []string{"slice " + part + " of GPU 5 is in use by lease 6f1d2c9a04be (metax-ctk ps)"}},
+		"a GPU is in use by a": {"start", []Named{box("a", "", 0)}, false, &usage.Lease{GPUs: gpuBDFs(node, []int{0}), Container: "a"}, []string{"0123456789ab start [0] a then"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var there []usage.Lease
@@ -276,7 +276,7 @@ func TestStart(t *testing.T) {
 // TestReserve takes a GPU for the command itself.
 func TestReserve(t *testing.T) {
 	node := simulated(t, "c500-8")
-	k, _ := testKeeper(t, daemon{}, usage.Lease{ID: "6f1d2c9a04be", Rev: 1, GPUs: bdfs(node, []int{3}), Client: usage.Client{PID: 8}})
+	k, _ := testKeeper(t, daemon{}, usage.Lease{ID: "6f1d2c9a04be", Rev: 1, GPUs: gpuBDFs(node, []int{3}), Client: usage.Client{PID: 8}})
 	k.config.Engine, k.config.Endpoint = "", ""
 	if _, err := k.Reserve(t.Context(), node.GPUs[3]); !errors.Is(err, lease.ErrBusy) || !strings.HasPrefix(err.Error(), "take GPU 3: GPU 3 is in use by lease") {
 		t.Errorf("one in use: %v", err)

@@ -9,10 +9,10 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
 )
 
-// together fails for services of which each could get its GPUs, but not all of them, even
+// checkTogether fails for services of which each could get its GPUs, but not all of them, even
 // if nobody else used any: no wait would help. Services that run keep their GPUs. Requests
 // that share GPUs do not count.
-func together(healthy []int, picker *alloc.Picker, kept, wants []want) error {
+func checkTogether(healthy []int, picker *alloc.Picker, kept, wants []want) error {
 	var counts []alloc.Want
 	var counting []want
 	asking, wanted, scoped := 0, 0, false
@@ -35,7 +35,7 @@ func together(healthy []int, picker *alloc.Picker, kept, wants []want) error {
 			named[i] = true
 		}
 		if w.Count > 0 {
-			counts, counting = append(counts, w.joint()), append(counting, w)
+			counts, counting = append(counts, w.jointWant()), append(counting, w)
 			wanted, scoped = wanted+w.Count, scoped || w.Scope != key.Any
 		}
 	}
@@ -50,7 +50,7 @@ func together(healthy []int, picker *alloc.Picker, kept, wants []want) error {
 	_, err := picker.Joint(left, counts, false)
 	var one *alloc.WantError
 	if errors.As(err, &one) {
-		return fmt.Errorf("the services cannot all be served: %w", counting[one.Want].wrap(one.Err))
+		return fmt.Errorf("the services cannot all be served: %w", counting[one.Want].wrapError(one.Err))
 	}
 	return err
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
-// givable reports a GPU that has no device nodes to give, or is given in parts.
-func givable(node gpu.Node, g gpu.GPU) error {
+// checkGivable reports a GPU that has no device nodes to give, or is given in parts.
+func checkGivable(node gpu.Node, g gpu.GPU) error {
 	if how, divided := g.Divided(); divided {
 		return fmt.Errorf("GPU %d is divided into slices and cannot be used whole (%s): request a slice, --gpus=sgpu:UUID (metax-ctk sgpu list)", g.Index, how)
 	}
@@ -33,8 +33,8 @@ func reason(node gpu.Node, g gpu.GPU, otherwise string) string {
 	return otherwise
 }
 
-// unhealthy are the indices of the GPUs that could be given as a whole if they were healthy.
-func unhealthy(node gpu.Node) (indices []int) {
+// unhealthyGPUs are the indices of the GPUs that could be given as a whole if they were healthy.
+func unhealthyGPUs(node gpu.Node) (indices []int) {
 	for _, g := range node.GPUs {
 		if _, divided := g.Divided(); !divided && !g.Healthy {
 			indices = append(indices, g.Index)

@@ -23,9 +23,9 @@ const (
 	noPlace = "no request ahead" // of a wait outside the queue, which later requests pass
 )
 
-// waiting returns a function that prints the position of a request: the first time, when it has
-// changed, and every calm. most is the longest wait, first is inQueue or noPlace.
-func (k Keeper) waiting(most time.Duration, first string) func(lease.Progress) {
+// waitingPrinter returns a function that prints the position of a request: the first time, when
+// it has changed, and every calm. most is the longest wait, first is inQueue or noPlace.
+func (k Keeper) waitingPrinter(most time.Duration, first string) func(lease.Progress) {
 	var last lease.Progress
 	said, upTo, of := false, " up to "+wording.Duration(most), " of "+wording.Duration(most)
 	if most == NoLimit {
@@ -58,7 +58,7 @@ func standing(node gpu.Node, now lease.Progress, first string) string {
 	if errors.As(now.Err, &held) {
 		return text
 	}
-	if users := users(node, now.Holders, node.Healthy()); len(users) > 0 {
+	if users := gpuUsers(node, now.Holders, node.Healthy()); len(users) > 0 {
 		text += "; in use: " + wording.Some(users, maxUsers)
 	}
 	return text

@@ -16,14 +16,14 @@ import (
 func TestWaiting(t *testing.T) {
 	node := simulated(t, "c500-8")
 	container := func(name string, gpus ...int) usage.Holder {
-		return usage.Holder{GPUs: bdfs(node, gpus), Container: &usage.Container{Engine: "docker", State: usage.Running, Facts: usage.Facts{Name: name}}}
+		return usage.Holder{GPUs: gpuBDFs(node, gpus), Container: &usage.Container{Engine: "docker", State: usage.Running, Facts: usage.Facts{Name: name}}}
 	}
 	a, b, c := container("a", 0, 1, 2, 3), container("b", 4, 5), container("c", 6)
 	full := func(free int) error { return &lease.FullError{Want: 4, Free: free, Of: 8} }
 	queue := func(n int) error { return &lease.QueueError{Waiting: n} }
 	var said []string
 	k := Keeper{config: Config{Node: node, Note: func(line string) { said = append(said, line) }}}
-	tell := k.waiting(10*time.Minute, inQueue)
+	tell := k.waitingPrinter(10*time.Minute, inQueue)
 	for _, p := range []lease.Progress{
 		{Err: queue(2), Before: 2, Holders: []usage.Holder{a, b, c}},
 		{Err: queue(2), Before: 2, Waited: time.Second, Holders: []usage.Holder{a, b, c}},
@@ -50,12 +50,12 @@ func TestWaiting(t *testing.T) {
 	}
 	said = nil
 	held := &lease.HeldError{GPU: 3, Holder: a}
-	k.waiting(time.Minute, inQueue)(lease.Progress{Err: held, Holders: []usage.Holder{a}})
+	k.waitingPrinter(time.Minute, inQueue)(lease.Progress{Err: held, Holders: []usage.Holder{a}})
 	if got, want := strings.Join(said, "\n"), "waiting up to 1m, next in line: GPU 3 is in use by container a (docker) (metax-ctk ps)"; got != want || !errors.Is(held, lease.ErrBusy) {
 		t.Errorf("a named GPU: %s, want %s", got, want)
 	}
 	said = nil
-	tell = k.waiting(NoLimit, inQueue)
+	tell = k.waitingPrinter(NoLimit, inQueue)
 	tell(lease.Progress{Err: queue(2), Before: 2})
 	tell(lease.Progress{Err: queue(1), Before: 1, Waited: time.Hour})
 	if d := cmp.Diff([]string{"waiting, 2 requests ahead", "waited 1h, 1 request ahead"}, said); d != "" {

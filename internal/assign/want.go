@@ -31,9 +31,9 @@ type past struct {
 
 // newWant finds the GPUs that a request names.
 func newWant(node gpu.Node, at int, r Request) (want, error) {
-	selection, err := resolve(node, r.Request)
+	selection, err := resolveNames(node, r.Request)
 	if err != nil {
-		return want{}, r.unresolved(err)
+		return want{}, r.unresolvedError(err)
 	}
 	w := want{Request: r, at: at, gpus: selection.Explicit}
 	for _, ref := range selection.Slices {
@@ -50,8 +50,8 @@ func newWant(node gpu.Node, at int, r Request) (want, error) {
 	return w, nil
 }
 
-// possible fails for a want that the node could not meet even with all GPUs free.
-func (w want) possible(node gpu.Node) error {
+// checkPossible fails for a want that the node could not meet even with all GPUs free.
+func (w want) checkPossible(node gpu.Node) error {
 	if w.All && len(w.gpus) == 0 {
 		return noUsableGPU(node)
 	}
@@ -64,15 +64,15 @@ func (w want) possible(node gpu.Node) error {
 		}
 	}
 	for _, g := range w.whole {
-		if err := givable(node, node.GPUs[g]); err != nil {
+		if err := checkGivable(node, node.GPUs[g]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// slicesApart fails for slices of several GPUs in one container. A virtual function is a GPU of its
-// own.
+// slicesApart fails for slices of several GPUs in one container. A virtual function is a GPU of
+// its own.
 func (w want) slicesApart(node gpu.Node) error {
 	var of []int
 	for _, s := range w.slices {
@@ -81,18 +81,18 @@ func (w want) slicesApart(node gpu.Node) error {
 		}
 	}
 	if len(of) > 1 {
-		return w.wrap(fmt.Errorf("slices of GPUs %s in one container: MetaX supports slices of one GPU only (metax-ctk sgpu list)", wording.Ranges(of)))
+		return w.wrapError(fmt.Errorf("slices of GPUs %s in one container: MetaX supports slices of one GPU only (metax-ctk sgpu list)", wording.Ranges(of)))
 	}
 	return nil
 }
 
-// among returns the want as a request for some of the GPUs.
-func (w want) among(free []int) alloc.Request {
+// requestAmong returns the want as a request for some of the GPUs.
+func (w want) requestAmong(free []int) alloc.Request {
 	return alloc.Request{N: w.Count, Free: free, Policy: w.Policy, Scope: w.Scope, Sizes: w.Sizes, SizesOrigin: w.SizesOrigin}
 }
 
-// joint returns the want as one of several that are met together.
-func (w want) joint() alloc.Want {
+// jointWant returns the want as one of several that are met together.
+func (w want) jointWant() alloc.Want {
 	return alloc.Want{N: w.Count, Policy: w.Policy, Scope: w.Scope, Sizes: w.Sizes, SizesOrigin: w.SizesOrigin}
 }
 
@@ -100,9 +100,9 @@ func (w want) joint() alloc.Want {
 // those that it had.
 func (w want) onlyCounts() bool { return w.Count != 0 && w.had == nil }
 
-// named are the GPUs that the want waits for, nil for any. A container that starts again
+// namedGPUs are the GPUs that the want waits for, nil for any. A container that starts again
 // waits for those that it has as a whole.
-func (w want) named() []int {
+func (w want) namedGPUs() []int {
 	if w.had != nil {
 		return w.whole
 	}
