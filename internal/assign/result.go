@@ -3,10 +3,16 @@ package assign
 import (
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 
+	"github.com/metax-ctk/container-toolkit/internal/alloc"
+	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/lease"
+	"github.com/metax-ctk/container-toolkit/internal/topology"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 // Given is what a request got.
@@ -71,4 +77,67 @@ func (p *Plan) given(w want, gpus []int) (given Given) {
 		given.Labels = maps.Clone(w.had.labels)
 	}
 	return given
+}
+
+// OwnLabels are the labels that tie a container to its lease. Only this toolkit may
+// give them.
+var OwnLabels = []string{usage.LeaseLabel, usage.GPUsLabel, usage.SlicesLabel, usage.IDsLabel}
+
+// leaseLabels are the labels of a container with these GPUs under the lease.
+func leaseLabels(lease usage.Lease, gpus []gpu.GPU) map[string]string {
+	indices := make([]string, len(gpus))
+	for i, g := range gpus {
+		indices[i] = strconv.Itoa(g.Index)
+	}
+	all := map[string]string{
+		usage.LeaseLabel: lease.ID, usage.GPUsLabel: strings.Join(indices, ","), usage.IDsLabel: strings.Join(usage.IDs(gpus), ","),
+	}
+	if len(lease.Slices) > 0 {
+		all[usage.SlicesLabel] = strings.Join(lease.Slices, ",")
+	}
+	return all
+}
+
+// ownLabels are those of the labels that only this toolkit gives: compose makes a container anew
+// if one of them is added or changes.
+func ownLabels(all map[string]string) map[string]string {
+	own := map[string]string{}
+	for _, key := range OwnLabels {
+		if value, ok := all[key]; ok {
+			own[key] = value
+		}
+	}
+	return own
+}
+
+// linkNotes returns a line for each pick that MetaXLink does not join, although it would join as
+// many GPUs of the node if nobody used them. It picks again, so it does not run under the lock.
+func (c Choice) linkNotes() (notes []string) {
+	node := c.plan.Node
+	healthy, unhealthy := node.Healthy(), unhealthyGPUs(node)
+	for i, w := range c.plan.wants {
+		if w.Count < 2 || w.had != nil || c.picks[i].class == topology.MX || w.Scope != key.Any {
+			continue
+		}
+		linked := func(from []int) bool {
+			_, err := c.plan.picker.Pick(alloc.Request{N: w.Count, Free: from, Scope: key.Link, Sizes: alloc.Off})
+			return err == nil
+		}
+		chosen := c.picks[i].gpus
+		line, remedy := "GPUs "+wording.Ranges(chosen)+" are not all linked by MetaXLink", "--gpus-scope=link"
+		if !linked(healthy) {
+			if linked(slices.Concat(healthy, unhealthy)) {
+				notes = append(notes, w.servicePrefix()+line+"; unhealthy: "+wording.Ranges(unhealthy)+" (metax-ctk health)")
+			}
+			continue
+		}
+		if !w.Share && !linked(c.free) {
+			remedy += " --gpus-wait=10m"
+			if users := gpuUsers(node, c.holders, Without(healthy, chosen)); len(users) > 0 {
+				line += "; in use: " + wording.Some(users, maxUsers)
+			}
+		}
+		notes = append(notes, w.servicePrefix()+line+". To get linked ones: "+remedy)
+	}
+	return notes
 }

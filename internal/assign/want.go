@@ -6,6 +6,8 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/lease"
+	"github.com/metax-ctk/container-toolkit/internal/usage"
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
@@ -114,4 +116,65 @@ func (w want) sliceNames() (names []string) {
 		names = append(names, s.name)
 	}
 	return names
+}
+
+// part is a slice of a GPU of the node.
+type part struct {
+	gpu  int // its index, -1 if the node does not have it
+	name string
+}
+
+func sliceOf(node gpu.Node, p part) gpu.Slice {
+	of := node.GPUs[p.gpu].Slices
+	return of[slices.IndexFunc(of, func(s gpu.Slice) bool { return s.Name() == p.name })]
+}
+
+// parentGPU is the index of the GPU that a slice is a part of.
+func parentGPU(node gpu.Node, name string) int {
+	return slices.IndexFunc(node.GPUs, func(g gpu.GPU) bool {
+		return slices.ContainsFunc(g.Slices, func(s gpu.Slice) bool { return s.Name() == name })
+	})
+}
+
+// findPast returns what the service's container has, if that is what the request wants
+// and no lease of another says otherwise; else nil.
+func (w want) findPast(node gpu.Node, state lease.State) *past {
+	if w.Had == nil {
+		return nil
+	}
+	id := w.Had.Labels[usage.LeaseLabel]
+	if !usage.ValidID(id) || w.Had.Labels[usage.GPUsLabel] == "" || w.Had.CheckGiven(node) != nil {
+		return nil
+	}
+	l := state.Lease(id)
+	mine := l != nil && l.Container == "" && l.User != nil && l.User.UID == Me().UID
+	if l != nil && l.Container != w.Had.ID && !mine {
+		return nil
+	}
+	p := &past{
+		gpus: gpuIndices(node, w.Had.GPUs), lease: id, started: w.Had.Started, leased: l != nil,
+		labels: ownLabels(w.Had.Labels),
+	}
+	parts := w.sliceNames()
+	slices.Sort(parts)
+	if !slices.Equal(parts, w.Had.Slices) {
+		return nil
+	}
+	same := slices.Equal(p.gpus, slices.Sorted(slices.Values(w.gpus)))
+	if w.Count > 0 {
+		same = len(p.gpus) == w.Count
+	}
+	if len(p.gpus) == 0 || !same {
+		return nil
+	}
+	return p
+}
+
+// keepsGPUs reports whether the container has its GPUs now.
+func (h Had) keepsGPUs() bool {
+	switch h.State {
+	case usage.Running, usage.Paused, usage.Restarting:
+		return true
+	}
+	return false
 }
