@@ -103,29 +103,43 @@ func (r *observed) next(l usage.Lease, all map[string]seenContainer) (next *usag
 		return r.nextOfPod(l, all)
 	}
 	if c, ok := containerOf(l, all); ok {
-		switch {
-		case c.Holds() && (c.State != usage.Created || l.Unstarted() || !l.ByClient()):
-			started := l.Unstarted() && c.State != usage.Created
-			if l.Bound && l.Container == c.ID && l.Gone == 0 && !started {
-				return nil, ""
-			}
-			l.Bound, l.Container, l.Gone = true, c.ID, 0
-			if started {
-				l.Verb = usage.VerbRun
-			}
-			if l.Engine == "" {
-				l.Engine, l.Endpoint = c.Engine, c.endpoint
-			}
-			return &l, ""
-		case l.Verb == usage.VerbStart && (r.lives[l.Client] != usage.Ended || (!l.Bound && c.Started == l.Started)):
-			// The exit seen may be that of an earlier start; this client's start is still to come.
-			return r.nextPending(l)
-		}
-		if l.Engine == "containerd" && !l.Bound && r.lives[l.Client] != usage.Ended {
-			return r.nextPending(l) // nerdctl records a container before it makes its task
-		}
-		return nil, "its container is " + string(c.State)
+		return r.nextWithContainer(l, c)
 	}
+	return r.nextWithoutContainer(l)
+}
+
+// nextWithContainer is next for a lease whose container is seen.
+func (r *observed) nextWithContainer(l usage.Lease, c seenContainer) (next *usage.Lease, why string) {
+	switch {
+	case c.Holds() && (c.State != usage.Created || l.Unstarted() || !l.ByClient()):
+		return bindLease(l, c), ""
+	case l.Verb == usage.VerbStart && (r.lives[l.Client] != usage.Ended || (!l.Bound && c.Started == l.Started)):
+		// The exit seen may be that of an earlier start; this client's start is still to come.
+		return r.nextPending(l)
+	case l.Engine == "containerd" && !l.Bound && r.lives[l.Client] != usage.Ended:
+		return r.nextPending(l) // nerdctl records a container before it makes its task
+	}
+	return nil, "its container is " + string(c.State)
+}
+
+// bindLease returns the lease bound to its container, nil if it is so already.
+func bindLease(l usage.Lease, c seenContainer) *usage.Lease {
+	started := l.Unstarted() && c.State != usage.Created
+	if l.Bound && l.Container == c.ID && l.Gone == 0 && !started {
+		return nil
+	}
+	l.Bound, l.Container, l.Gone = true, c.ID, 0
+	if started {
+		l.Verb = usage.VerbRun
+	}
+	if l.Engine == "" {
+		l.Engine, l.Endpoint = c.Engine, c.endpoint
+	}
+	return &l
+}
+
+// nextWithoutContainer is next for a lease of which no container is seen.
+func (r *observed) nextWithoutContainer(l usage.Lease) (next *usage.Lease, why string) {
 	absent, over := r.containerGone(l)
 	switch {
 	case over:
