@@ -66,85 +66,116 @@ func (c Child) Run(t testing.TB, n int, fault Fault) (e Ended) {
 	defer runtime.UnlockOSThread()
 	pid, output := c.start(t)
 	defer output.Close()
-	defer func() {
-		if e.Status.Stopped() {
-			_ = unix.Kill(pid, unix.SIGKILL) // it has not been waited for
-		}
-		for tid, err := 0, error(nil); e.Status.Stopped() && err == nil; { // its threads come first
-			var status unix.WaitStatus
-			if tid, err = wait(-1, &status); tid == pid {
-				e.Status = status
-			}
-		}
-		text, _ := io.ReadAll(io.NewSectionReader(output, 0, 1<<20))
-		e.Output = string(text)
-	}()
-	check := func(err error) {
-		if err != nil && !errors.Is(err, unix.ESRCH) { // it has been killed
-			t.Helper()
-			t.Fatal("trace a child: ", err)
-		}
-	}
-	if _, err := wait(pid, &e.Status); err != nil || !e.Status.Stopped() {
-		t.Fatalf("child did not stop: %v, status %x", err, e.Status)
+	r := &tracedRun{t: t, begin: c.Begin, pid: pid, n: n, fault: fault, resume: unix.PtraceCont, threads: map[int]bool{pid: true}}
+	defer func() { e = r.end(output) }()
+	if _, err := wait(pid, &r.ended.Status); err != nil || !r.ended.Status.Stopped() {
+		t.Fatalf("child did not stop: %v, status %x", err, r.ended.Status)
 	}
 	const options = unix.PTRACE_O_TRACESYSGOOD | unix.PTRACE_O_TRACECLONE | unix.PTRACE_O_TRACEEXEC | unix.PTRACE_O_EXITKILL
-	check(unix.PtraceSetOptions(pid, options))
-	resume, counting, over := unix.PtraceCont, false, false
+	r.check(unix.PtraceSetOptions(pid, options))
 	if c.Begin != 0 {
-		resume = unix.PtraceSyscall
+		r.resume = unix.PtraceSyscall
 	}
-	check(resume(pid, 0))
-	threads, faulty := map[int]bool{pid: true}, 0
-	for {
+	r.check(r.resume(pid, 0))
+	for over := false; !over; {
+		over = r.next()
+	}
+	return e
+}
+
+// tracedRun is a child while it is traced.
+type tracedRun struct {
+	t        testing.TB
+	begin    uint64 // as in Child
+	pid, n   int
+	fault    Fault
+	ended    Ended
+	resume   func(tid, signal int) error
+	counting bool         // calls are counted now
+	over     bool         // the fault has happened
+	threads  map[int]bool // that have begun
+	faulty   int          // the thread in the call with the fault, or 0
+}
+
+// next waits for what a thread does next, and reports whether the run is over.
+func (r *tracedRun) next() bool {
+	r.t.Helper()
+	var status unix.WaitStatus
+	tid, err := wait(-1, &status)
+	r.check(err)
+	if tid == r.pid {
+		r.ended.Status = status
+	}
+	if !status.Stopped() {
+		return tid == r.pid
+	}
+	signal := status.StopSignal()
+	switch {
+	case status.TrapCause() == unix.PTRACE_EVENT_EXEC && r.counting:
+		r.ended.Became = true
+		return true
+	case signal == unix.SIGTRAP|0x80:
+		signal = 0
+		r.stoppedAtCall(tid)
+	case signal == unix.SIGTRAP: // a thread was made
+		signal = 0
+	case signal == unix.SIGSTOP && !r.threads[tid]: // and begins
+		r.threads[tid] = true
+		signal = 0
+	case signal == unix.SIGSTOP && r.begin == 0:
+		signal, r.counting = 0, !r.counting
+		r.resume = unix.PtraceCont
+		if r.counting && !r.over {
+			r.resume = unix.PtraceSyscall
+		}
+	}
+	r.check(r.resume(tid, int(signal)))
+	return false
+}
+
+// stoppedAtCall counts the system call that a thread enters or leaves, and makes the fault.
+func (r *tracedRun) stoppedAtCall(tid int) {
+	r.t.Helper()
+	call, entered := inspect(r.t, tid)
+	r.counting = r.counting || (entered && r.begin != 0 && call.Number == r.begin)
+	switch {
+	case entered && r.counting && !slices.Contains(idle, call.Number):
+		if len(r.ended.Calls) == r.n {
+			r.faulty = tid
+			r.check(r.fault.enter(r.pid, tid))
+		}
+		r.ended.Calls = append(r.ended.Calls, call)
+	case !entered && tid == r.faulty:
+		r.faulty = 0
+		if r.fault.leave != nil {
+			r.check(r.fault.leave(r.pid, tid))
+		}
+		r.resume, r.over = unix.PtraceCont, true
+	}
+}
+
+func (r *tracedRun) check(err error) {
+	if err != nil && !errors.Is(err, unix.ESRCH) { // it has been killed
+		r.t.Helper()
+		r.t.Fatal("trace a child: ", err)
+	}
+}
+
+// end kills a child that is still stopped, and returns how it ended.
+func (r *tracedRun) end(output *os.File) Ended {
+	e := r.ended
+	if e.Status.Stopped() {
+		_ = unix.Kill(r.pid, unix.SIGKILL) // it has not been waited for
+	}
+	for tid, err := 0, error(nil); e.Status.Stopped() && err == nil; { // its threads come first
 		var status unix.WaitStatus
-		tid, err := wait(-1, &status)
-		check(err)
-		if tid == pid {
+		if tid, err = wait(-1, &status); tid == r.pid {
 			e.Status = status
 		}
-		if !status.Stopped() {
-			if tid == pid {
-				return e
-			}
-			continue
-		}
-		signal := status.StopSignal()
-		switch {
-		case status.TrapCause() == unix.PTRACE_EVENT_EXEC && counting:
-			e.Became = true
-			return e
-		case signal == unix.SIGTRAP|0x80:
-			signal = 0
-			call, entered := inspect(t, tid)
-			counting = counting || entered && c.Begin != 0 && call.Number == c.Begin
-			switch {
-			case entered && counting && !slices.Contains(idle, call.Number):
-				if len(e.Calls) == n {
-					faulty = tid
-					check(fault.enter(pid, tid))
-				}
-				e.Calls = append(e.Calls, call)
-			case !entered && tid == faulty:
-				faulty = 0
-				if fault.leave != nil {
-					check(fault.leave(pid, tid))
-				}
-				resume, over = unix.PtraceCont, true
-			}
-		case signal == unix.SIGTRAP: // a thread was made
-			signal = 0
-		case signal == unix.SIGSTOP && !threads[tid]: // and begins
-			threads[tid] = true
-			signal = 0
-		case signal == unix.SIGSTOP && c.Begin == 0:
-			signal, counting = 0, !counting
-			if resume = unix.PtraceCont; counting && !over {
-				resume = unix.PtraceSyscall
-			}
-		}
-		check(resume(tid, int(signal)))
 	}
+	text, _ := io.ReadAll(io.NewSectionReader(output, 0, 1<<20))
+	e.Output = string(text)
+	return e
 }
 
 // start starts the child, which stops at once, and returns the file of its output.
