@@ -78,37 +78,16 @@ func (t toolkit) topologyPrint(c *cli.Context) error {
 			return err
 		}
 	}
-	count := c.String("pick")
-	for _, name := range []string{"free", "require", "scope", "sizes", "policy", "weights", "explain"} {
-		if count == "" && c.IsSet(name) {
-			return usagef("--%s needs --pick N", name)
-		}
-	}
-	var explanation *explain.Explanation
-	if count != "" {
-		free := assign.Without(node.Healthy(), view.InUse)
-		if c.IsSet("free") || !c.IsSet("busy") {
-			if free, err = t.free(c, node, holders); err != nil {
-				return err
-			}
-		}
-		answer, err := t.answer(c, node, view.Graph, count, free, holders)
-		if err != nil {
-			return err
-		}
-		view.Picked, explanation = answer.GPUs, answer.Explanation
-		if explanation != nil {
-			view.Note = strings.Split(strings.TrimSuffix(explanation.Text(c.Bool("verbose")), "\n"), "\n")
-			if explanation.RunnerUp != nil {
-				view.RunnerUp = explanation.RunnerUp.GPUs
-			}
-		}
+	explanation, err := t.markPicked(c, &view, holders)
+	if err != nil {
+		return err
 	}
 	result := topologyJSON{view.Document(), explanation}
 	var text strings.Builder
 	if c.String("output-format") == "table" { // a picture of a thousand GPUs takes its time
 		err = render(&text, view)
-		if wide, room := gridWidth(text.String()), terminalWidth(t.Out); c.String("format") == "matrix" && !c.IsSet("format") && room > 0 && wide > room {
+		wide, room := gridWidth(text.String()), terminalWidth(t.Out)
+		if c.String("format") == "matrix" && !c.IsSet("format") && room > 0 && wide > room {
 			fmt.Fprintf(t.Err, "metax-ctk: this is the tree, because the matrix needs %d columns and this terminal has %d (the matrix: --format matrix)\n", wide, room)
 			text.Reset()
 			err = picture.Tree(&text, view)
@@ -120,6 +99,38 @@ func (t toolkit) topologyPrint(c *cli.Context) error {
 		return err
 	}
 	return cmp.Or(err, t.print(c, result, text.String()))
+}
+
+// markPicked marks the GPUs of --pick, and returns why these, with --explain.
+func (t toolkit) markPicked(c *cli.Context, view *picture.View, holders []usage.Holder) (*explain.Explanation, error) {
+	count := c.String("pick")
+	if count == "" {
+		for _, name := range []string{"free", "require", "scope", "sizes", "policy", "weights", "explain"} {
+			if c.IsSet(name) {
+				return nil, usagef("--%s needs --pick N", name)
+			}
+		}
+		return nil, nil
+	}
+	free := assign.Without(view.Node.Healthy(), view.InUse)
+	if c.IsSet("free") || !c.IsSet("busy") {
+		var err error
+		if free, err = t.free(c, view.Node, holders); err != nil {
+			return nil, err
+		}
+	}
+	answer, err := t.answer(c, view.Node, view.Graph, count, free, holders)
+	if err != nil {
+		return nil, err
+	}
+	view.Picked = answer.GPUs
+	if why := answer.Explanation; why != nil {
+		view.Note = strings.Split(strings.TrimSuffix(why.Text(c.Bool("verbose")), "\n"), "\n")
+		if why.RunnerUp != nil {
+			view.RunnerUp = why.RunnerUp.GPUs
+		}
+	}
+	return answer.Explanation, nil
 }
 
 // gridWidth is the width of a matrix's rows, which end with an empty line.
