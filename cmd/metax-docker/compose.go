@@ -37,10 +37,10 @@ func (w *wrapper) compose() (code int, ours bool, err error) {
 	if err != nil {
 		return exitOurs, true, err
 	}
-	if cmd.AsksHelp() && w.engine() == "docker" {
+	if cmd.AsksHelp() && w.client.engine() == "docker" {
 		fmt.Fprint(w.Out, helpCompose)
 	}
-	if !ok || w.engine() != "docker" || w.clientErr != nil {
+	if !ok || w.client.engine() != "docker" || w.client.err != nil {
 		return 0, false, nil
 	}
 	if len(cmd.Words) == 0 && cmd.Verb == "run" {
@@ -152,14 +152,14 @@ func (w *wrapper) scanCompose() (dockerargs.Compose, bool, error) {
 	if !errors.As(err, &unknown) {
 		return cmd, ok, err
 	}
-	if w.clientErr != nil {
+	if w.client.err != nil {
 		return cmd, false, nil
 	}
 	help := []string{"compose", "--help"}
 	if cmd.Verb != "" {
 		help = slices.Insert(help, 1, cmd.Verb)
 	}
-	text, err := w.output(context.Background(), w.client, help...)
+	text, err := w.output(context.Background(), w.client.path, help...)
 	if err != nil && !unknown.Ours() {
 		return cmd, false, nil // docker says what is wrong
 	}
@@ -167,7 +167,7 @@ func (w *wrapper) scanCompose() (dockerargs.Compose, bool, error) {
 	if errors.As(err, &unknown) && !unknown.Ours() {
 		return cmd, false, nil
 	} else if errors.As(err, &unknown) {
-		return cmd, false, w.withHelp(err, strings.TrimSpace("compose "+cmd.Verb))
+		return cmd, false, w.client.withHelp(err, strings.TrimSpace("compose "+cmd.Verb))
 	}
 	return cmd, ok, err
 }
@@ -212,7 +212,7 @@ func (w *wrapper) project(cmd dockerargs.Compose) (*project, error) {
 // config has compose print something of the project, with flags of compose's
 // besides those of the line, and options of config's.
 func (w *wrapper) config(cmd dockerargs.Compose, flags []string, options ...string) (printed []byte, said string, err error) {
-	run := exec.Command(w.client, cmd.Config(flags, options)...)
+	run := exec.Command(w.client.path, cmd.Config(flags, options)...)
 	var out, told bytes.Buffer
 	run.Env, run.Stdout, run.Stderr = w.Env, &out, &told
 	if slices.Contains(cmd.Project.Values("file"), projectfile.Input) {

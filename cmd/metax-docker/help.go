@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	_ "embed"
+	"errors"
 	"fmt"
 	"os/exec"
 	"runtime/debug"
@@ -38,18 +40,33 @@ func helpOf(args []string, cmd dockerargs.Command) string {
 	return ""
 }
 
+// withHelp names the help that lists the options of a refused line; its command is empty if it
+// is unknown.
+func (c client) withHelp(err error, command string) error {
+	name := "metax-docker"
+	var unknown *dockerargs.UnknownFlagError
+	if errors.As(err, &unknown) && !unknown.Ours() {
+		name = c.name
+	}
+	mark := ";"
+	if strings.HasSuffix(err.Error(), "?") { // it suggests something
+		mark = ""
+	}
+	return fmt.Errorf("%w%s '%s %s --help' lists the options", err, mark, name, cmp.Or(command, "run"))
+}
+
 // version prints the version of docker, which scripts read in the first line, and then ours.
 func (w *wrapper) version() (int, error) {
-	if w.clientErr == nil {
-		docker := exec.Command(w.client, w.Args...)
+	if w.client.err == nil {
+		docker := exec.Command(w.client.path, w.Args...)
 		docker.Env, docker.Stdout, docker.Stderr = w.Env, w.Out, w.Err
 		if err := w.Run(docker); err != nil {
-			return exitOurs, fmt.Errorf("run %s: %w", w.client, err)
+			return exitOurs, fmt.Errorf("run %s: %w", w.client.path, err)
 		}
 	}
 	fmt.Fprintf(w.Out, "metax-docker version %s\n", ourVersion())
-	if w.clientErr != nil {
-		return unusable(w.clientErr), w.clientErr
+	if w.client.err != nil {
+		return unusable(w.client.err), w.client.err
 	}
 	return 0, nil
 }

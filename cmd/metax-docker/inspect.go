@@ -40,7 +40,7 @@ func (w *wrapper) imageFacts(cmd dockerargs.Command, socket string, from reader)
 			return image.Facts{}, err
 		}
 	}
-	source, client := w.imageSource(cmd, socket), w.settings.DockerClient.Text
+	source, client := w.imageSource(cmd, socket), w.client.name
 	read := func() (image.Facts, error) {
 		ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
 		defer cancel()
@@ -123,25 +123,25 @@ func (w *wrapper) imageSource(cmd dockerargs.Command, socket string) image.Sourc
 	if !given {
 		platform = w.Getenv("DOCKER_DEFAULT_PLATFORM")
 	}
-	switch w.engine() {
+	switch w.client.engine() {
 	case "docker":
 		return image.Docker{Daemon: dockerd.Daemon{Socket: socket, Timeout: engineTimeout}, Platform: platform}
 	case "podman":
 		return image.Podman{Dir: noteDir, Run: func(ctx context.Context, args ...string) ([]byte, error) {
-			if w.clientErr != nil {
-				return nil, w.clientErr
+			if w.client.err != nil {
+				return nil, w.client.err
 			}
-			text, err := w.output(ctx, w.client, append(cmd.GlobalWords(), args...)...)
+			text, err := w.output(ctx, w.client.path, append(cmd.GlobalWords(), args...)...)
 			return []byte(text), err
 		}}
 	}
-	return image.Unreadable{Engine: w.settings.DockerClient.Text}
+	return image.Unreadable{Engine: w.client.name}
 }
 
 // pull makes the client pull the image, and shows its output as docker run does.
 func (w *wrapper) pull(ctx context.Context, cmd dockerargs.Command) error {
-	if w.clientErr != nil {
-		return w.clientErr
+	if w.client.err != nil {
+		return w.client.err
 	}
 	args := append(cmd.GlobalWords(), "pull")
 	if platform, ok := cmd.Flags.Last("platform"); ok {
@@ -150,7 +150,7 @@ func (w *wrapper) pull(ctx context.Context, cmd dockerargs.Command) error {
 	if cmd.Flags.True("quiet") {
 		args = append(args, "--quiet")
 	}
-	client := exec.CommandContext(ctx, w.client, append(args, cmd.Image)...)
+	client := exec.CommandContext(ctx, w.client.path, append(args, cmd.Image)...)
 	client.Cancel = func() error { return client.Process.Signal(unix.SIGTERM) }
 	client.Env, client.Stdout, client.Stderr = w.Env, w.Err, w.Err
 	if err := w.Run(client); err != nil {

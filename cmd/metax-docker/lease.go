@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os/exec"
-	"path/filepath"
 	"time"
 
 	"github.com/metax-ctk/container-toolkit/internal/assign"
@@ -22,17 +21,6 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
-// engine is the engine behind the client, by the client's name.
-func (w *wrapper) engine() string {
-	switch filepath.Base(w.settings.DockerClient.Text) {
-	case "podman":
-		return "podman"
-	case "nerdctl":
-		return "containerd"
-	}
-	return "docker"
-}
-
 // keep opens the leases of the node. Flags are those that say where the client's engine
 // listens; ahead has containerd's tasks, or is nil.
 func (w *wrapper) keep(node gpu.Node, socket string, flags dockerargs.Flags, explain bool, ahead <-chan assign.Listed) error {
@@ -43,7 +31,7 @@ func (w *wrapper) keep(node gpu.Node, socket string, flags dockerargs.Flags, exp
 	endpoint, address := w.maker(socket, flags)
 	tasks := assign.Tasks(address, ahead, w.askContainerd)
 	w.keeper, err = assign.New(assign.Config{
-		Node: node, Root: w.settings.Root.Text, Engine: w.engine(), Endpoint: endpoint,
+		Node: node, Root: w.settings.Root.Text, Engine: w.client.engine(), Endpoint: endpoint,
 		Ignore: w.settings.Ignore.Text, WaitMax: most,
 		GRPC: func(proc *procfs.Proc, devices holders.Devices, s lease.State) []lease.Source {
 			all := tasks(proc, devices, s)
@@ -64,8 +52,8 @@ func (w *wrapper) keep(node gpu.Node, socket string, flags dockerargs.Flags, exp
 
 // podman runs podman, or the client that is one; the error is usage.ErrAbsent where there is none.
 func (w *wrapper) podman(ctx context.Context, args ...string) ([]byte, error) {
-	path, err := w.client, w.clientErr
-	if w.engine() != "podman" {
+	path, err := w.client.path, w.client.err
+	if w.client.engine() != "podman" {
 		path, err = exec.LookPath("podman")
 	}
 	if err != nil {
@@ -77,7 +65,7 @@ func (w *wrapper) podman(ctx context.Context, args ...string) ([]byte, error) {
 
 // maker returns where the engine of the client listens, and the containerd to look at.
 func (w *wrapper) maker(socket string, flags dockerargs.Flags) (endpoint, address string) {
-	if w.engine() == "containerd" {
+	if w.client.engine() == "containerd" {
 		address = assign.Containerd(nerdctlAddress(flags), w.Getenv)
 		return address, address
 	}
@@ -129,13 +117,6 @@ func (w *wrapper) take(plan *assign.Plan, wait time.Duration) (assign.Result, er
 	return result, err
 }
 
-// giveBack returns the leases of a command that does not come to run.
-func (w *wrapper) giveBack() {
-	w.keeper.GiveBack(w.leases)
-	w.logLeases("lease returned", w.leases)
-	w.leases = nil
-}
-
 // unseen says which sources kept something from us: all, or those that people have to
 // know of.
 func (w *wrapper) unseen(looks []lease.Look, all bool) {
@@ -171,7 +152,7 @@ func (w *wrapper) labels(all map[string]string) []string {
 			continue
 		}
 		labels = append(labels, "--label="+key+"="+value)
-		if w.engine() == "podman" && (key == usage.LeaseLabel || key == usage.SlicesLabel) {
+		if w.client.engine() == "podman" && (key == usage.LeaseLabel || key == usage.SlicesLabel) {
 			annotations = append(annotations, "--annotation="+key+"="+value)
 		}
 	}

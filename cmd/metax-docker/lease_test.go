@@ -59,7 +59,7 @@ func TestBecome(t *testing.T) {
 					Mark: func() { marked = true },
 					Exec: func(string, []string, []string) error { runs = true; return broken },
 				},
-				client: "docker", clientErr: tc.missing, leases: ours,
+				client: client{path: "docker", err: tc.missing}, leases: ours,
 				keeper: assign.Keeper{Keeper: &lease.Keeper{Store: book}, Ledger: book},
 			}
 			if _, err := w.become([]string{"run"}); runs != tc.runs || runs && !marked || err == nil || !strings.Contains(err.Error(), tc.want) {
@@ -108,7 +108,7 @@ func TestEngine(t *testing.T) {
 		{client: "nerdctl", args: []string{"run", "--address=/none/o.sock"}, want: usage.Lease{Engine: "containerd", Endpoint: "/none/o.sock"}},
 		{client: "nerdctl", args: []string{"run", "-a", "stdout"}, want: usage.Lease{Engine: "containerd", Endpoint: usual}},
 	} {
-		w := wrapper{client: test.client}
+		w := wrapper{client: client{name: test.client, path: test.client}}
 		w.Getenv = func(name string) string {
 			return map[string]string{"CONTAINERD_ADDRESS": test.env, "DOCKER_HOST": "unix:///none/d.sock"}[name]
 		}
@@ -116,7 +116,6 @@ func TestEngine(t *testing.T) {
 			_, err := io.WriteString(cmd.Stdout, nerdctlHelp)
 			return err
 		}
-		w.settings.DockerClient.Text = test.client
 		w.Args = slices.Concat(test.args, []string{"--gpus=1", "image"})
 		if test.args == nil {
 			w.Args = []string{"run", "--gpus=1", "image"}
@@ -132,7 +131,7 @@ func TestEngine(t *testing.T) {
 			t.Fatal(err)
 		}
 		endpoint, address := w.maker(socket, flags)
-		l := usage.Lease{Engine: w.engine(), Endpoint: endpoint}
+		l := usage.Lease{Engine: w.client.engine(), Endpoint: endpoint}
 		if l.Engine != test.want.Engine || l.Endpoint != test.want.Endpoint {
 			t.Errorf("%s %q with %q: %s at %q", test.client, test.args, test.env, l.Engine, l.Endpoint)
 		}

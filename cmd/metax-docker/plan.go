@@ -22,7 +22,6 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/node"
 	"github.com/metax-ctk/container-toolkit/internal/request"
-	"github.com/metax-ctk/container-toolkit/internal/terminal"
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
@@ -149,7 +148,7 @@ func (w *wrapper) request(cmd dockerargs.Command) (r assign.Request, err error) 
 		if r.Request, err = request.Parse(cmd.Options.GPUs); err != nil {
 			return r, fmt.Errorf("--gpus: %w", err)
 		}
-		if cmd.Options.ByDevice && cmd.Options.Inject == "" && w.engine() != "docker" {
+		if cmd.Options.ByDevice && cmd.Options.Inject == "" && w.client.engine() != "docker" {
 			cmd.Options.Inject = dockerargs.InjectCDI // as the line says; no daemon can be asked
 		}
 	}
@@ -245,7 +244,7 @@ func (w *wrapper) daemon(global dockerargs.Flags) (socket string, said <-chan in
 // socket returns the path of the docker daemon's socket, empty for a client that
 // has none, or an error for a daemon on another host.
 func (w *wrapper) socket(global dockerargs.Flags) (string, error) {
-	if w.engine() != "docker" {
+	if w.client.engine() != "docker" {
 		return "", nil
 	}
 	host, _ := global.Last("host")
@@ -277,24 +276,4 @@ func nerdctlAddress(flags dockerargs.Flags) (address string) {
 		}
 	}
 	return address
-}
-
-// warn prints a warning, or counts it.
-func (w *wrapper) warn(format string, a ...any) {
-	w.log.Warn(terminal.Message(fmt.Sprintf(format, a...)))
-	if w.warnings.Admit() {
-		w.say("warning: "+format, a...)
-	}
-}
-
-// endWarnings says how many warnings were not printed.
-func (w *wrapper) endWarnings() {
-	if rest := w.warnings.Rest("metax-ctk doctor"); rest != "" {
-		w.say("%s", rest)
-	}
-}
-
-// say prints one line on standard error.
-func (w *wrapper) say(format string, a ...any) {
-	fmt.Fprintf(w.Err, "metax-docker: %s\n", terminal.Message(fmt.Sprintf(format, a...)))
 }

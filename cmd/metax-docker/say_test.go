@@ -19,8 +19,8 @@ func TestErrorIsOneCleanLine(t *testing.T) {
 		t.Errorf("exit code %d, said %q", code, said.String())
 	}
 	said.Reset()
-	w := wrapper{deps: deps{Err: &said}}
-	w.warn("%s", hostile)
+	m := messages{stderr: &said}
+	m.warn("%s", hostile)
 	if got, want := said.String(), "metax-docker: warning: a�[2J�31m�; metax-docker: 训练\n"; got != want {
 		t.Errorf("warned %q, want %q", got, want)
 	}

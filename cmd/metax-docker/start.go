@@ -28,7 +28,7 @@ func (w *wrapper) start(cmd dockerargs.Command) error {
 		return nil // containers elsewhere
 	}
 	if len(cmd.Names) == 0 {
-		if w.engine() != "docker" && len(cmd.Flags) > 0 {
+		if w.client.engine() != "docker" && len(cmd.Flags) > 0 {
 			w.warn("%s takes leases only for containers that are named", cmd.Verb)
 		}
 		return nil
@@ -72,19 +72,19 @@ func (w *wrapper) start(cmd dockerargs.Command) error {
 func (w *wrapper) container(cmd dockerargs.Command, socket, name string) (usage.Container, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), inject.EngineTimeout)
 	defer cancel()
-	if w.engine() == "docker" {
+	if w.client.engine() == "docker" {
 		return docker.New(assign.Resolve(socket), w.keeper.Devices).Container(ctx, name)
 	}
-	if w.clientErr != nil {
-		return usage.Container{}, fmt.Errorf("%w: %w", dockerd.ErrNotFound, w.clientErr)
+	if w.client.err != nil {
+		return usage.Container{}, fmt.Errorf("%w: %w", dockerd.ErrNotFound, w.client.err)
 	}
-	text, err := w.output(ctx, w.client, append(cmd.GlobalWords(), inspected.Args(w.engine(), name)...)...)
+	text, err := w.output(ctx, w.client.path, append(cmd.GlobalWords(), inspected.Args(w.client.engine(), name)...)...)
 	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) && ctx.Err() == nil {
 		return usage.Container{}, fmt.Errorf("%w: %w", dockerd.ErrNotFound, err)
 	} else if err != nil {
 		return usage.Container{}, err
 	}
-	return inspected.Container(w.engine(), []byte(text), w.keeper.Devices)
+	return inspected.Container(w.client.engine(), []byte(text), w.keeper.Devices)
 }
 
 // again is the command that makes a container again, with the GPUs that it was made for.
