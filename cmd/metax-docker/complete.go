@@ -40,10 +40,10 @@ func (w *wrapper) shell() (ok bool, err error) {
 func (w *wrapper) complete(words []string, current string) completion.Answer {
 	u := dockerargs.Complete(words, dockerargs.Docker())
 	if u.Value != "" {
-		return w.valuesOf(u.Value, current)
+		return valuesOf(selector(w.settings), u.Value, current)
 	}
 	if option, value, ok := strings.Cut(current, "="); ok && u.Options.Has(strings.TrimPrefix(option, "--")) {
-		return w.valuesOf(option[len("--"):], value).Behind(option+"=", 0)
+		return valuesOf(selector(w.settings), option[len("--"):], value).Behind(option+"=", 0)
 	}
 	ctx, stop := context.WithTimeout(context.Background(), 5*time.Second)
 	defer stop()
@@ -77,10 +77,10 @@ func optionHelp(name string) string {
 }
 
 // valuesOf returns the values of an option of metax-docker.
-func (w *wrapper) valuesOf(option, current string) completion.Answer {
+func valuesOf(at node.Selector, option, current string) completion.Answer {
 	switch option {
 	case "gpus":
-		return gpuWords(current, w.gpus())
+		return gpuWords(current, nodeGPUs(at))
 	case "gpus-log-level":
 		return completion.From(current, completion.Words(dockerargs.LogLevels...))
 	case "gpus-policy":
@@ -94,16 +94,16 @@ func (w *wrapper) valuesOf(option, current string) completion.Answer {
 	case "inject":
 		return completion.From(current, completion.Words(dockerargs.InjectAuto, dockerargs.InjectCDI, dockerargs.InjectFlags))
 	case "maca", "maca-force":
-		return completion.From(current, completion.Words(w.macaVersions()...))
+		return completion.From(current, completion.Words(macaVersions(at)...))
 	case "maca-check":
 		return completion.From(current, completion.Words(dockerargs.MACACheckWarn, dockerargs.MACACheckStrict, dockerargs.MACACheckOff))
 	}
 	return completion.Answer{Directive: completion.NoFiles}
 }
 
-// gpus are those of the node; none if it cannot be read.
-func (w *wrapper) gpus() []gpu.GPU {
-	n, err := node.Selector{Node: w.settings.Node.Text, Root: w.settings.Root.Text}.Load(context.Background())
+// nodeGPUs are the GPUs of the node; none if it cannot be read.
+func nodeGPUs(at node.Selector) []gpu.GPU {
+	n, err := at.Load(context.Background())
 	if err != nil {
 		return nil
 	}
@@ -111,8 +111,7 @@ func (w *wrapper) gpus() []gpu.GPU {
 }
 
 // macaVersions are the versions of MXMACA on the host; none if it cannot be read.
-func (w *wrapper) macaVersions() []string {
-	at := w.selector()
+func macaVersions(at node.Selector) []string {
 	host, err := hostfs.New(at.Root)
 	if err != nil || !at.IsHost() {
 		return nil

@@ -46,7 +46,7 @@ func (w *wrapper) compose() (code int, ours bool, err error) {
 	if len(cmd.Words) == 0 && cmd.Verb == "run" {
 		return 0, false, nil
 	}
-	w.openLog(cmd.Options.LogLevel)
+	w.openLog(w.settings.Log, cmd.Options.LogLevel)
 	p, err := w.project(cmd)
 	if err != nil {
 		return exitOurs, true, err

@@ -29,7 +29,7 @@ func (w *wrapper) assign(p *project) (map[string]compose.Injection, error) {
 		return nil, err
 	}
 	daemon := sync.OnceValue(func() inject.Daemon { return <-asked })
-	at := w.selector()
+	at := selector(w.settings)
 	if !at.IsHost() {
 		return nil, fmt.Errorf("node %q (from %s) is not this host, so its devices cannot be given: make a host tree with metax-ctk sim create and name it in METAX_CTK_ROOT", at.Node, w.settings.Node.Origin)
 	}
@@ -126,7 +126,7 @@ func (w *wrapper) wanted(p *project, socket string) (out []assign.Request, err e
 			Service: service, Request: wants.Request, Share: wants.Share || p.cmd.Options.Share,
 			Idle: !slices.Contains(p.starting, service),
 		}
-		if err := w.pickOptions(&r, wants); err != nil {
+		if err := pickOptions(w.settings, &r, wants); err != nil {
 			return nil, fmt.Errorf("service %q: %w", service, err)
 		}
 		// A run makes one container more, whatever the service has.

@@ -78,6 +78,6 @@ func (w *wrapper) become(args []string) (int, error) {
 // giveBack returns the leases of a command that does not come to run.
 func (w *wrapper) giveBack() {
 	w.keeper.GiveBack(w.leases)
-	w.logLeases("lease returned", w.leases)
+	logLeases(w.log, "lease returned", w.leases)
 	w.leases = nil
 }

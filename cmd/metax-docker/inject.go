@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -19,7 +18,6 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/image"
 	"github.com/metax-ctk/container-toolkit/internal/inject"
 	"github.com/metax-ctk/container-toolkit/internal/node"
-	"github.com/metax-ctk/container-toolkit/internal/request"
 )
 
 // options are docker's flags for what a container gets: those in the place of our own,
@@ -119,7 +117,7 @@ func (w *wrapper) softwareEdits(cmd dockerargs.Command, service, socket string, 
 // has it. It may pull the image, as the engine would then, so the GPUs are taken before.
 func (w *wrapper) pathByFlags(cmd dockerargs.Command, socket string, dirs, last []string) ([]string, error) {
 	setsPath := func(option string) bool { return strings.HasPrefix(option, "--env=PATH=") }
-	if !w.selector().IsHost() || slices.ContainsFunc(last, setsPath) {
+	if !selector(w.settings).IsHost() || slices.ContainsFunc(last, setsPath) {
 		return nil, nil
 	}
 	return w.programs(cmd, socket, dirs)
@@ -177,50 +175,5 @@ func (w *wrapper) mps(cmd dockerargs.Command, socket string, share bool) []strin
 
 // givesMACA reports whether the configuration requests the host's MXMACA for the line.
 func (w *wrapper) givesMACA(cmd dockerargs.Command) bool {
-	return w.settings.MACA.Default.Text == config.MACAAuto && cmd.TakesGPU && w.selector().IsHost()
-}
-
-// errNotRegular reports a pipe or the like, of which nothing would be left for
-// docker.
-var errNotRegular = errors.New("not a regular file, so it can be read only once: copy it to a file")
-
-// envFile reads a file of variables or labels, which docker is about to read again.
-func envFile(path string) (string, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return "", err
-	}
-	if !info.Mode().IsRegular() {
-		return "", errNotRegular
-	}
-	text, err := os.ReadFile(path)
-	return string(text), err
-}
-
-// lookup is the caller's variable of that name.
-func (w *wrapper) lookup(name string) (string, bool) {
-	for _, pair := range slices.Backward(w.Env) {
-		if key, value, ok := strings.Cut(pair, "="); ok && key == name {
-			return value, true
-		}
-	}
-	return "", false
-}
-
-// warnOfEnvironment says that metax-runtime, as the line's runtime, ignores the variable that
-// requests GPUs, unless the configuration accepts it. The runtime cannot say so itself:
-// engines show what it prints only if a container does not start.
-func (w *wrapper) warnOfEnvironment(cmd dockerargs.Command, text []byte) error {
-	asks := func(f dockerargs.Flag) bool {
-		name, _, _ := strings.Cut(f.Value, "=")
-		return f.Name == "env" && name == request.VisibleDevices
-	}
-	if runtime, _ := cmd.Flags.Last("runtime"); runtime != "metax" || !slices.ContainsFunc(cmd.Flags, asks) {
-		return nil
-	}
-	settings, err := config.LoadRuntime(config.Path, text)
-	if err == nil && !settings.AcceptEnvironmentUnprivileged && !(settings.AcceptEnvironment && cmd.Flags.True("privileged")) {
-		w.warn("%s gives no GPU: metax-runtime ignores it, because an image can set it. Instead: --gpus (or runtime.accept-environment in config.toml)", request.VisibleDevices)
-	}
-	return err
+	return w.settings.MACA.Default.Text == config.MACAAuto && cmd.TakesGPU && selector(w.settings).IsHost()
 }

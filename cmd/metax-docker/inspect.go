@@ -44,7 +44,7 @@ func (w *wrapper) imageFacts(cmd dockerargs.Command, socket string, from reader)
 	read := func() (image.Facts, error) {
 		ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
 		defer cancel()
-		return from(ctx, source, cmd.Image, w.imageCache(), w.settings.MACA.Labels)
+		return from(ctx, source, cmd.Image, imageCache(w.Getenv), w.settings.MACA.Labels)
 	}
 	facts, err := read()
 	if errors.Is(err, image.ErrNotFound) && pull != "never" {
@@ -69,7 +69,9 @@ func (w *wrapper) imageFacts(cmd dockerargs.Command, socket string, from reader)
 }
 
 // imageCache is where facts about images are stored.
-func (w *wrapper) imageCache() image.Cache { return image.Cache{Dir: w.cacheDir("images")} }
+func imageCache(getenv func(string) string) image.Cache {
+	return image.Cache{Dir: cacheDir(getenv, "images")}
+}
 
 // imageDescription is what is known of the line's image without opening it.
 type imageDescription struct {
@@ -81,11 +83,11 @@ type imageDescription struct {
 // says nothing, or where it would cost more than one request.
 func (w *wrapper) describeImage(cmd dockerargs.Command, socket string) <-chan imageDescription {
 	o := cmd.Options.MACA
-	if !w.Terminal || !cmd.TakesGPU || o.Given || o.Off || w.settings.MACA.Default.Text != "" || socket == "" || !w.selector().IsHost() {
+	if !w.Terminal || !cmd.TakesGPU || o.Given || o.Off || w.settings.MACA.Default.Text != "" || socket == "" || !selector(w.settings).IsHost() {
 		return nil
 	}
 	found := make(chan imageDescription, 1)
-	source, cache := w.imageSource(cmd, socket), w.imageCache()
+	source, cache := w.imageSource(cmd, socket), imageCache(w.Getenv)
 	go func() {
 		defer close(found)
 		ctx, cancel := context.WithTimeout(context.Background(), inject.EngineTimeout)
@@ -170,11 +172,11 @@ const (
 
 // cacheDir returns the user's cache directory of a name; empty if it is unknown or belongs
 // to another user.
-func (w *wrapper) cacheDir(name string) string {
+func cacheDir(getenv func(string) string, name string) string {
 	if os.Geteuid() == 0 {
 		return filepath.Join(rootCache, name)
 	}
-	home, base := w.Getenv("HOME"), w.Getenv("XDG_CACHE_HOME")
+	home, base := getenv("HOME"), getenv("XDG_CACHE_HOME")
 	if base == "" && home != "" {
 		base = filepath.Join(home, ".cache")
 	} else {

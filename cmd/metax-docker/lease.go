@@ -42,7 +42,7 @@ func (w *wrapper) keep(node gpu.Node, socket string, flags dockerargs.Flags, exp
 		},
 		Podman: w.podman,
 		Warn:   func(line string) { w.warn("%s", line) }, Note: func(line string) { w.say("%s", line) },
-		Looked: func(looks []lease.Look) { w.unseen(looks, explain) },
+		Looked: func(looks []lease.Look) { w.warnOfUnseen(looks, explain) },
 	})
 	if err != nil {
 		return fmt.Errorf("open the leases: %w", err)
@@ -98,7 +98,7 @@ func (w *wrapper) report(result assign.Result, explain bool) {
 		fmt.Fprint(w.Err, terminal.Lines(result.Explanation))
 	}
 	for _, given := range result.Given {
-		w.logChoice(given, result.Explanation)
+		logChoice(w.log, given, result.Explanation)
 	}
 }
 
@@ -110,19 +110,19 @@ func (w *wrapper) take(plan *assign.Plan, wait time.Duration) (assign.Result, er
 	}
 	result, err := w.keeper.Take(context.Background(), plan, wait)
 	w.leases = result.Leases
-	w.logLeases("lease taken", w.leases)
+	logLeases(w.log, "lease taken", w.leases)
 	if errors.Is(err, lease.ErrBusy) && wait == 0 {
 		err = fmt.Errorf("%w. To wait: --gpus-wait=10m", err)
 	}
 	return result, err
 }
 
-// unseen says which sources kept something from us: all, or those that people have to
+// warnOfUnseen says which sources kept something from us: all, or those that people have to
 // know of.
-func (w *wrapper) unseen(looks []lease.Look, all bool) {
+func (m *messages) warnOfUnseen(looks []lease.Look, all bool) {
 	for _, look := range looks {
 		if look.Err != nil && !errors.Is(look.Err, usage.ErrAbsent) && (all || !quiet(look)) {
-			w.warn("%s", blind(look))
+			m.warn("%s", blind(look))
 		}
 	}
 }
@@ -142,9 +142,9 @@ func blind(l lease.Look) string {
 	return fmt.Sprintf("cannot see every holder of a GPU: %s: %v", name, l.Err)
 }
 
-// labels are the options for the labels. An engine that keeps labels to itself gets
+// containerLabels are the options for the labels. An engine that keeps labels to itself gets
 // those of the lease and the slices also as annotations, which the bundle keeps.
-func (w *wrapper) labels(all map[string]string) []string {
+func containerLabels(engine string, all map[string]string) []string {
 	var labels, annotations []string
 	for _, key := range assign.OwnLabels {
 		value, ok := all[key]
@@ -152,7 +152,7 @@ func (w *wrapper) labels(all map[string]string) []string {
 			continue
 		}
 		labels = append(labels, "--label="+key+"="+value)
-		if w.client.engine() == "podman" && (key == usage.LeaseLabel || key == usage.SlicesLabel) {
+		if engine == "podman" && (key == usage.LeaseLabel || key == usage.SlicesLabel) {
 			annotations = append(annotations, "--annotation="+key+"="+value)
 		}
 	}

@@ -6,30 +6,31 @@ import (
 	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/assign"
+	"github.com/metax-ctk/container-toolkit/internal/config"
 	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
 	"github.com/metax-ctk/container-toolkit/internal/logfile"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
 // openLog opens the log, at the level that the command line names if it names one.
-func (w *wrapper) openLog(level string) {
-	if w.log != nil {
+func (m *messages) openLog(settings config.Log, level string) {
+	if m.log != nil {
 		return
 	}
-	w.settings.Log.Level.Set(level, "--gpus-log-level")
-	w.log = logfile.Open(w.settings.Log, logfile.Program{Name: "metax-docker", Err: w.Err, Say: func(err error) { w.warn("%v", err) }})
+	settings.Level.Set(level, "--gpus-log-level")
+	m.log = logfile.Open(settings, logfile.Program{Name: "metax-docker", Err: m.stderr, Say: func(err error) { m.warn("%v", err) }})
 }
 
 // logRequest logs what a command line requests.
-func (w *wrapper) logRequest(cmd dockerargs.Command) {
+func logRequest(log *logfile.Log, cmd dockerargs.Command, policy string) {
 	o := cmd.Options
-	w.log.Info("GPUs are requested", "command", cmd.Verb, "gpus", o.GPUs, "image", cmd.Image, "policy", w.settings.Policy.Text,
+	log.Info("GPUs are requested", "command", cmd.Verb, "gpus", o.GPUs, "image", cmd.Image, "policy", policy,
 		"share", o.Share, "wait", o.Wait.String(), "maca", o.MACA.Given, "dry-run", o.DryRun)
 }
 
 // logChoice logs what one container gets, and why.
-func (w *wrapper) logChoice(given assign.Given, why string) {
-	if !w.log.On() {
+func logChoice(log *logfile.Log, given assign.Given, why string) {
+	if !log.On() {
 		return
 	}
 	var gpus, parts []string
@@ -39,13 +40,13 @@ func (w *wrapper) logChoice(given assign.Given, why string) {
 	for _, s := range given.Slices {
 		parts = append(parts, s.Name())
 	}
-	w.log.Info("GPUs are chosen", "gpus", gpus, "slices", parts, "why", strings.TrimSpace(why))
+	log.Info("GPUs are chosen", "gpus", gpus, "slices", parts, "why", strings.TrimSpace(why))
 }
 
 // logLeases logs what happened to leases.
-func (w *wrapper) logLeases(what string, leases []usage.Lease) {
+func logLeases(log *logfile.Log, what string, leases []usage.Lease) {
 	for _, l := range leases {
-		w.log.Info(what, "lease", l.ID, "gpus", l.GPUs, "slices", l.Slices, "shared", l.Shared)
+		log.Info(what, "lease", l.ID, "gpus", l.GPUs, "slices", l.Slices, "shared", l.Shared)
 	}
 }
 

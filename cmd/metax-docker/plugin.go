@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"io"
 	"path/filepath"
 
 	"github.com/metax-ctk/container-toolkit/internal/config"
@@ -23,7 +24,7 @@ const originalCLI = "DOCKER_CLI_PLUGIN_ORIGINAL_CLI_COMMAND"
 func isPlugin(name string) bool { return filepath.Base(name) == "docker-"+pluginName }
 
 // printMetadata prints what docker asks of a plugin.
-func (w *wrapper) printMetadata() error {
+func printMetadata(out io.Writer) error {
 	text, err := json.Marshal(struct{ SchemaVersion, Vendor, Version, ShortDescription, URL string }{
 		SchemaVersion: "0.1.0", Vendor: "MetaX container toolkit", Version: ourVersion(), ShortDescription: "Docker with MetaX GPUs",
 		URL: "https://github.com/metax-ctk/container-toolkit",
@@ -31,7 +32,7 @@ func (w *wrapper) printMetadata() error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w.Out, "%s\n", text)
+	_, err = fmt.Fprintf(out, "%s\n", text)
 	return err
 }
 

@@ -24,7 +24,7 @@ func run(d deps) int {
 
 func (w *wrapper) run() (int, error) {
 	if len(w.Args) == 1 && w.Args[0] == metadataCommand {
-		return 0, w.printMetadata()
+		return 0, printMetadata(w.Out)
 	}
 	text := w.configure()
 	if w.Plugin {
@@ -46,7 +46,7 @@ func (w *wrapper) run() (int, error) {
 	cmd, err := w.scan()
 	starts := (cmd.Verb == "start" || cmd.Verb == "restart") && !cmd.Flags.Has("help")
 	if err != nil || starts || (cmd.Gives() && cmd.HasImage) { // a line without options of metax-docker is not logged
-		w.openLog(cmd.Options.LogLevel)
+		w.openLog(w.settings.Log, cmd.Options.LogLevel)
 	}
 	if err != nil && errors.Is(err, w.client.err) {
 		return unusable(err), err

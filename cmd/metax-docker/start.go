@@ -33,7 +33,7 @@ func (w *wrapper) start(cmd dockerargs.Command) error {
 		}
 		return nil
 	}
-	at := w.selector()
+	at := selector(w.settings)
 	if !at.IsHost() {
 		return nil
 	}

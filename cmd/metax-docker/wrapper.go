@@ -8,6 +8,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/config"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/internal/node"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
@@ -60,4 +61,9 @@ func (w *wrapper) configure() []byte {
 		w.settings, _ = config.Load(path, nil, w.Getenv) // without a file it cannot fail
 	}
 	return text
+}
+
+// selector chooses the node that the settings name.
+func selector(settings config.Config) node.Selector {
+	return node.Selector{Node: settings.Node.Text, Root: settings.Root.Text}
 }
