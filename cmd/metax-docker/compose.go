@@ -80,17 +80,17 @@ func (w *wrapper) injections(p *project) (_ map[string]compose.Injection, err er
 			return nil, err
 		}
 	}
-	socket, err := w.socket(p.cmd.Global)
+	s, err := w.openSession(p.cmd.Global)
 	if err != nil {
 		return nil, err
 	}
-	if p.there, err = residents(socket, p.Name); err != nil {
+	if p.there, err = residents(s.socket, p.Name); err != nil {
 		return nil, err
 	}
 	if starts {
-		return nil, w.startServices(p)
+		return nil, s.startServices(p)
 	}
-	return w.assign(p)
+	return s.assign(p)
 }
 
 // otherDrivers fails for a line that starts services which request GPUs of another vendor's

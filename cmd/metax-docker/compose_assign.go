@@ -6,99 +6,86 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/compose"
 	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
 	"github.com/metax-ctk/container-toolkit/internal/edits"
 	"github.com/metax-ctk/container-toolkit/internal/holders/docker"
-	"github.com/metax-ctk/container-toolkit/internal/inject"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
 // assign finds GPUs for the services that are about to get a container, under
 // leases, and returns what every service gets: those with a container what it
 // has.
-func (w *wrapper) assign(p *project) (map[string]compose.Injection, error) {
-	if err := w.applyOptions(p.cmd.Options); err != nil {
+func (s *session) assign(p *project) (map[string]compose.Injection, error) {
+	o := p.cmd.Options
+	if err := s.applyOptions(o); err != nil {
 		return nil, err
 	}
-	socket, asked, err := w.daemon(p.cmd.Global)
-	if err != nil {
+	s.askDaemon()
+	if !s.at.IsHost() {
+		return nil, s.errElsewhere("devices cannot be given:")
+	}
+	if err := s.loadNode(); err != nil {
 		return nil, err
 	}
-	daemon := sync.OnceValue(func() inject.Daemon { return <-asked })
-	at := selector(w.settings)
-	if !at.IsHost() {
-		return nil, fmt.Errorf("node %q (from %s) is not this host, so its devices cannot be given: make a host tree with metax-ctk sim create and name it in METAX_CTK_ROOT", at.Node, w.settings.Node.Origin)
-	}
-	node, err := at.Load(context.Background())
-	if err != nil {
-		return nil, err
-	}
-	root, err := rootOf(w.settings.Root)
-	if err != nil {
+	if err := s.findRoot(); err != nil {
 		return nil, err
 	}
 	// An image may have to be pulled: not between the leases and docker.
-	software, err := w.composeSoftware(p, socket, node.Driver, daemon)
+	software, err := s.composeSoftware(p)
 	if err != nil {
 		return nil, err
 	}
 	mps := map[string][]string{}
 	for _, service := range p.starting {
-		mps[service] = w.mps(p.command(service, dockerargs.MACA{}), socket, p.requests[service].Share || p.cmd.Options.Share)
+		mps[service] = s.mps(p.command(service, dockerargs.MACA{}), p.requests[service].Share || o.Share)
 	}
-	if err := w.keep(node, socket, p.cmd.Global, p.cmd.Options.Explain, nil); err != nil {
+	if err := s.openLeases(o.Explain); err != nil {
 		return nil, err
 	}
-	job := assign.Job{Node: node, Verb: usage.VerbRun, Explain: p.cmd.Options.Explain || w.log.On()}
-	if p.cmd.Verb == usage.VerbCreate {
-		job.Verb = usage.VerbCreate
-	}
-	if job.Requests, err = w.wanted(p, socket); err != nil {
-		return nil, err
-	}
-	if job.State, err = w.keeper.Store.Read(); err != nil {
-		return nil, err
-	}
-	plan, err := assign.NewPlan(job)
+	plan, err := s.composePlan(p)
 	if err != nil {
 		return nil, err
 	}
-	gpus, parts := plan.Candidates()
-	way, err := w.way(edits.Container(node, gpus, parts).Below(root), daemon())
-	if err != nil {
+	if err := s.chooseWay(plan); err != nil {
 		return nil, err
 	}
-	result, err := w.assignGPUs(plan, p.cmd.DryRun(), p.cmd.Options.Wait)
+	result, err := s.assignGPUs(plan, p.cmd.DryRun(), o.Wait)
 	if err != nil {
 		byDevice := slices.ContainsFunc(p.asking(), func(service string) bool { return p.requests[service].ByDevice })
 		return nil, orShare(err, byDevice)
 	}
-	defer w.report(result, p.cmd.Options.Explain)
+	defer s.report(result, o.Explain)
 	out := map[string]compose.Injection{}
 	for i, service := range p.asking() {
 		got := result.Given[i]
 		if got.GPUs == nil {
 			continue
 		}
-		whole := got.GPUs
-		if got.Slices != nil {
-			whole = nil
-		}
-		if more := inject.Beyond(p.deviceFlags(service), node, got.GPUs, root, followLinks); more != "" {
-			w.warn("service %q: %s", service, more)
-		}
-		if hides := inject.Hides(p.command(service, dockerargs.MACA{}).Flags, whole, got.Slices, envFile, w.lookup); hides != "" {
-			w.warn("service %q: %s", service, hides)
-		}
-		e := edits.Join(way(edits.Container(node, whole, got.Slices).Below(root)), software[service])
+		s.warnOfFlags(fmt.Sprintf("service %q: ", service), p.deviceFlags(service), p.command(service, dockerargs.MACA{}).Flags, got)
+		e := edits.Join(s.way(s.edits(got)), software[service])
 		e.GPUEnv = append(e.GPUEnv, mps[service]...)
 		out[service] = compose.Injection{Edits: e, Labels: got.Labels}
 	}
 	return out, nil
+}
+
+// composePlan plans the GPUs of the services that request some.
+func (s *session) composePlan(p *project) (*assign.Plan, error) {
+	job := assign.Job{Node: s.node, Verb: usage.VerbRun, Explain: p.cmd.Options.Explain || s.log.On()}
+	if p.cmd.Verb == usage.VerbCreate {
+		job.Verb = usage.VerbCreate
+	}
+	var err error
+	if job.Requests, err = s.wanted(p); err != nil {
+		return nil, err
+	}
+	if job.State, err = s.keeper.Store.Read(); err != nil {
+		return nil, err
+	}
+	return assign.NewPlan(job)
 }
 
 // deviceFlags are the flags of run for what a service says of the host's devices.
@@ -119,19 +106,19 @@ func (p *project) deviceFlags(service string) (flags dockerargs.Flags) {
 }
 
 // wanted are the requests of the services that ask for GPUs, in their order.
-func (w *wrapper) wanted(p *project, socket string) (out []assign.Request, err error) {
+func (s *session) wanted(p *project) (out []assign.Request, err error) {
 	for _, service := range p.asking() {
 		wants := p.requests[service]
 		r := assign.Request{
 			Service: service, Request: wants.Request, Share: wants.Share || p.cmd.Options.Share,
 			Idle: !slices.Contains(p.starting, service),
 		}
-		if err := pickOptions(w.settings, &r, wants); err != nil {
+		if err := pickOptions(s.settings, &r, wants); err != nil {
 			return nil, fmt.Errorf("service %q: %w", service, err)
 		}
 		// A run makes one container more, whatever the service has.
 		if c, ok := p.resident(service); ok && (p.cmd.Verb != "run" || service != p.cmd.Words[0]) {
-			container, err := docker.New(socket, w.keeper.Devices).Container(context.Background(), c.id)
+			container, err := docker.New(s.socket, s.keeper.Devices).Container(context.Background(), c.id)
 			if err != nil {
 				return nil, fmt.Errorf("look at the container of service %q: %w", service, err)
 			}

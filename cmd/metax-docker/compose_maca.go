@@ -1,28 +1,23 @@
 package main
 
 import (
-	"errors"
-	"fmt"
 	"strconv"
 
 	"github.com/metax-ctk/container-toolkit/internal/compose"
 	"github.com/metax-ctk/container-toolkit/internal/config"
 	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
 	"github.com/metax-ctk/container-toolkit/internal/edits"
-	"github.com/metax-ctk/container-toolkit/internal/gpu"
-	"github.com/metax-ctk/container-toolkit/internal/image"
-	"github.com/metax-ctk/container-toolkit/internal/inject"
 )
 
 // composeSoftware returns what gives the host's MXMACA to the services that start, by service.
-func (w *wrapper) composeSoftware(p *project, socket string, driver *gpu.Driver, daemon func() inject.Daemon) (map[string]edits.Edits, error) {
+func (s *session) composeSoftware(p *project) (map[string]edits.Edits, error) {
 	found := map[string]edits.Edits{}
 	for _, service := range p.starting {
 		option := macaOption(p.requests[service].MACA)
-		if option.Off || (!option.Given && w.settings.MACA.Default.Text != config.MACAAuto) {
+		if option.Off || (!option.Given && s.settings.MACA.Default.Text != config.MACAAuto) {
 			continue
 		}
-		e, err := w.softwareEdits(p.command(service, option), service, socket, driver, daemon)
+		e, err := s.softwareEdits(p.command(service, option), service)
 		if err != nil {
 			return nil, err
 		}
@@ -61,12 +56,4 @@ func (p *project) command(service string, maca dockerargs.MACA) dockerargs.Comma
 		}
 	}
 	return p.cmd.Run(c.Image, flags, maca)
-}
-
-// notHere explains that the image of a service is missing and must not be pulled.
-func notHere(cmd dockerargs.Command, err error) error {
-	if pull, _ := cmd.Flags.Last("pull"); pull == compose.PullNever && errors.Is(err, image.ErrNotFound) {
-		return fmt.Errorf("the image %s is not here (metax-docker compose build, or pull)", cmd.Image)
-	}
-	return err
 }

@@ -52,8 +52,8 @@ func (p *project) resident(service string) (resident, bool) {
 
 // startServices takes back the GPUs of the containers that are about to be
 // started.
-func (w *wrapper) startServices(p *project) error {
-	services, err := w.chosen(p)
+func (s *session) startServices(p *project) error {
+	services, err := s.chosen(p)
 	if err != nil {
 		return err
 	}
@@ -66,5 +66,5 @@ func (w *wrapper) startServices(p *project) error {
 			}
 		}
 	}
-	return w.start(start)
+	return s.takeBack(start)
 }

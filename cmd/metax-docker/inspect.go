@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -30,28 +32,28 @@ type reader func(context.Context, image.Source, string, image.Cache, []string) (
 
 // imageFacts reads what the command's image contains. It first pulls an image that is
 // missing, or if --pull requests it.
-func (w *wrapper) imageFacts(cmd dockerargs.Command, socket string, from reader) (image.Facts, error) {
+func (s *session) imageFacts(cmd dockerargs.Command, from reader) (image.Facts, error) {
 	// An interrupt leaves nothing behind in the engine.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, unix.SIGTERM, unix.SIGHUP)
 	defer stop()
 	pull, _ := cmd.Flags.Last("pull")
 	if (pull == "always" || pull == "newer") && !cmd.Options.DryRun {
-		if err := w.pull(ctx, cmd); err != nil {
+		if err := s.pull(ctx, cmd); err != nil {
 			return image.Facts{}, err
 		}
 	}
-	source, client := w.imageSource(cmd, socket), w.client.name
+	source, client := s.imageSource(cmd), s.client.name
 	read := func() (image.Facts, error) {
 		ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
 		defer cancel()
-		return from(ctx, source, cmd.Image, imageCache(w.Getenv), w.settings.MACA.Labels)
+		return from(ctx, source, cmd.Image, imageCache(s.Getenv), s.settings.MACA.Labels)
 	}
 	facts, err := read()
 	if errors.Is(err, image.ErrNotFound) && pull != "never" {
 		if cmd.Options.DryRun {
 			return image.Facts{}, fmt.Errorf("%w; a dry run does not pull it; run: %s pull %s", err, client, cmd.Image)
 		}
-		if err := w.pull(ctx, cmd); err != nil {
+		if err := s.pull(ctx, cmd); err != nil {
 			return image.Facts{}, err
 		}
 		facts, err = read()
@@ -63,7 +65,7 @@ func (w *wrapper) imageFacts(cmd dockerargs.Command, socket string, from reader)
 		err = fmt.Errorf("inspect image %s: %w (check the engine: %s info)", cmd.Image, err, client)
 	}
 	if err == nil && facts.Uncached != nil {
-		w.warn("cannot cache what was found in the image; the next run inspects it again: %v", facts.Uncached)
+		s.warn("cannot cache what was found in the image; the next run inspects it again: %v", facts.Uncached)
 	}
 	return facts, err
 }
@@ -81,18 +83,18 @@ type imageDescription struct {
 
 // describeImage asks the daemon, in the background, for what suggestMACA needs; nil where it
 // says nothing, or where it would cost more than one request.
-func (w *wrapper) describeImage(cmd dockerargs.Command, socket string) <-chan imageDescription {
+func (s *session) describeImage(cmd dockerargs.Command) <-chan imageDescription {
 	o := cmd.Options.MACA
-	if !w.Terminal || !cmd.TakesGPU || o.Given || o.Off || w.settings.MACA.Default.Text != "" || socket == "" || !selector(w.settings).IsHost() {
+	if !s.Terminal || !cmd.TakesGPU || o.Given || o.Off || s.settings.MACA.Default.Text != "" || s.socket == "" || !s.at.IsHost() {
 		return nil
 	}
 	found := make(chan imageDescription, 1)
-	source, cache := w.imageSource(cmd, socket), imageCache(w.Getenv)
+	source, cache := s.imageSource(cmd), imageCache(s.Getenv)
 	go func() {
 		defer close(found)
 		ctx, cancel := context.WithTimeout(context.Background(), inject.EngineTimeout)
 		defer cancel()
-		facts, read, err := image.Peek(ctx, source, cmd.Image, cache, w.settings.MACA.Labels)
+		facts, read, err := image.Peek(ctx, source, cmd.Image, cache, s.settings.MACA.Labels)
 		if err == nil {
 			found <- imageDescription{facts, read}
 		}
@@ -102,17 +104,17 @@ func (w *wrapper) describeImage(cmd dockerargs.Command, socket string) <-chan im
 
 // suggestMACA suggests --maca to a person, if the host has an MXMACA and the image seems to have
 // none.
-func (w *wrapper) suggestMACA(host *gpu.MACA, found <-chan imageDescription) {
+func (s *session) suggestMACA(host *gpu.MACA, found <-chan imageDescription) {
 	if host == nil || found == nil {
 		return
 	}
 	p, ok := <-found
 	switch {
-	case !ok || p.facts.MACA != nil || (!p.read && p.facts.MentionsMACA(w.settings.MACA.Labels)): // nothing to hint at
+	case !ok || p.facts.MACA != nil || (!p.read && p.facts.MentionsMACA(s.settings.MACA.Labels)): // nothing to hint at
 	case p.read:
-		w.say("the image has no MXMACA. %s", macaHint)
+		s.say("the image has no MXMACA. %s", macaHint)
 	default:
-		w.say("the image names no MXMACA of its own. %s", macaHint)
+		s.say("the image names no MXMACA of its own. %s", macaHint)
 	}
 }
 
@@ -120,30 +122,30 @@ func (w *wrapper) suggestMACA(host *gpu.MACA, found <-chan imageDescription) {
 const macaHint = "To use the host's: --maca (for every run, or to hide this line: maca.default in config.toml)"
 
 // imageSource returns the reader of images for the engine that the client uses.
-func (w *wrapper) imageSource(cmd dockerargs.Command, socket string) image.Source {
+func (s *session) imageSource(cmd dockerargs.Command) image.Source {
 	platform, given := cmd.Flags.Last("platform")
 	if !given {
-		platform = w.Getenv("DOCKER_DEFAULT_PLATFORM")
+		platform = s.Getenv("DOCKER_DEFAULT_PLATFORM")
 	}
-	switch w.client.engine() {
+	switch s.client.engine() {
 	case "docker":
-		return image.Docker{Daemon: dockerd.Daemon{Socket: socket, Timeout: engineTimeout}, Platform: platform}
+		return image.Docker{Daemon: dockerd.Daemon{Socket: s.socket, Timeout: engineTimeout}, Platform: platform}
 	case "podman":
 		return image.Podman{Dir: noteDir, Run: func(ctx context.Context, args ...string) ([]byte, error) {
-			if w.client.err != nil {
-				return nil, w.client.err
+			if s.client.err != nil {
+				return nil, s.client.err
 			}
-			text, err := w.output(ctx, w.client.path, append(cmd.GlobalWords(), args...)...)
+			text, err := s.output(ctx, s.client.path, append(cmd.GlobalWords(), args...)...)
 			return []byte(text), err
 		}}
 	}
-	return image.Unreadable{Engine: w.client.name}
+	return image.Unreadable{Engine: s.client.name}
 }
 
 // pull makes the client pull the image, and shows its output as docker run does.
-func (w *wrapper) pull(ctx context.Context, cmd dockerargs.Command) error {
-	if w.client.err != nil {
-		return w.client.err
+func (s *session) pull(ctx context.Context, cmd dockerargs.Command) error {
+	if s.client.err != nil {
+		return s.client.err
 	}
 	args := append(cmd.GlobalWords(), "pull")
 	if platform, ok := cmd.Flags.Last("platform"); ok {
@@ -152,10 +154,10 @@ func (w *wrapper) pull(ctx context.Context, cmd dockerargs.Command) error {
 	if cmd.Flags.True("quiet") {
 		args = append(args, "--quiet")
 	}
-	client := exec.CommandContext(ctx, w.client.path, append(args, cmd.Image)...)
+	client := exec.CommandContext(ctx, s.client.path, append(args, cmd.Image)...)
 	client.Cancel = func() error { return client.Process.Signal(unix.SIGTERM) }
-	client.Env, client.Stdout, client.Stderr = w.Env, w.Err, w.Err
-	if err := w.Run(client); err != nil {
+	client.Env, client.Stdout, client.Stderr = s.Env, s.Err, s.Err
+	if err := s.Run(client); err != nil {
 		return fmt.Errorf("pull %s: %w", cmd.Image, err)
 	}
 	return nil
@@ -187,4 +189,10 @@ func cacheDir(getenv func(string) string, name string) string {
 		return ""
 	}
 	return filepath.Join(base, "metax-container-toolkit", name)
+}
+
+// dockersOwn reports whether docker is about to meet the same error, and says it
+// better.
+func dockersOwn(err error) bool {
+	return errors.Is(err, dockerd.ErrNotFound) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ECONNREFUSED)
 }

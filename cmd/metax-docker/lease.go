@@ -11,8 +11,6 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/config"
-	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
-	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/holders"
 	"github.com/metax-ctk/container-toolkit/internal/holders/procfs"
 	"github.com/metax-ctk/container-toolkit/internal/lease"
@@ -21,28 +19,27 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
-// keep opens the leases of the node. Flags are those that say where the client's engine
-// listens; ahead has containerd's tasks, or is nil.
-func (w *wrapper) keep(node gpu.Node, socket string, flags dockerargs.Flags, explain bool, ahead <-chan assign.Listed) error {
-	most, err := w.settings.Waits()
-	if err = cmp.Or(w.broken, err); err != nil {
+// openLeases opens the leases of the node.
+func (s *session) openLeases(explain bool) error {
+	most, err := s.settings.Waits()
+	if err = cmp.Or(s.broken, err); err != nil {
 		return err
 	}
-	endpoint, address := w.maker(socket, flags)
-	tasks := assign.Tasks(address, ahead, w.askContainerd)
-	w.keeper, err = assign.New(assign.Config{
-		Node: node, Root: w.settings.Root.Text, Engine: w.client.engine(), Endpoint: endpoint,
-		Ignore: w.settings.Ignore.Text, WaitMax: most,
-		GRPC: func(proc *procfs.Proc, devices holders.Devices, s lease.State) []lease.Source {
-			all := tasks(proc, devices, s)
-			if socket := w.settings.Kubelet.Text; socket != config.KubeletOff {
-				all = append(all, assign.Pods(socket, w.askKubelet))
+	endpoint, address := s.maker()
+	tasks := assign.Tasks(address, s.tasks, s.askContainerd)
+	s.keeper, err = assign.New(assign.Config{
+		Node: s.node, Root: s.settings.Root.Text, Engine: s.client.engine(), Endpoint: endpoint,
+		Ignore: s.settings.Ignore.Text, WaitMax: most,
+		GRPC: func(proc *procfs.Proc, devices holders.Devices, state lease.State) []lease.Source {
+			all := tasks(proc, devices, state)
+			if socket := s.settings.Kubelet.Text; socket != config.KubeletOff {
+				all = append(all, assign.Pods(socket, s.askKubelet))
 			}
 			return all
 		},
-		Podman: w.podman,
-		Warn:   func(line string) { w.warn("%s", line) }, Note: func(line string) { w.say("%s", line) },
-		Looked: func(looks []lease.Look) { w.warnOfUnseen(looks, explain) },
+		Podman: s.podman,
+		Warn:   func(line string) { s.warn("%s", line) }, Note: func(line string) { s.say("%s", line) },
+		Looked: func(looks []lease.Look) { s.warnOfUnseen(looks, explain) },
 	})
 	if err != nil {
 		return fmt.Errorf("open the leases: %w", err)
@@ -51,66 +48,66 @@ func (w *wrapper) keep(node gpu.Node, socket string, flags dockerargs.Flags, exp
 }
 
 // podman runs podman, or the client that is one; the error is usage.ErrAbsent where there is none.
-func (w *wrapper) podman(ctx context.Context, args ...string) ([]byte, error) {
-	path, err := w.client.path, w.client.err
-	if w.client.engine() != "podman" {
+func (s *session) podman(ctx context.Context, args ...string) ([]byte, error) {
+	path, err := s.client.path, s.client.err
+	if s.client.engine() != "podman" {
 		path, err = exec.LookPath("podman")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", usage.ErrAbsent, err)
 	}
-	text, err := w.output(ctx, path, args...)
+	text, err := s.output(ctx, path, args...)
 	return []byte(text), err
 }
 
 // maker returns where the engine of the client listens, and the containerd to look at.
-func (w *wrapper) maker(socket string, flags dockerargs.Flags) (endpoint, address string) {
-	if w.client.engine() == "containerd" {
-		address = assign.Containerd(nerdctlAddress(flags), w.Getenv)
+func (s *session) maker() (endpoint, address string) {
+	if s.client.engine() == "containerd" {
+		address = assign.Containerd(nerdctlAddress(s.flags), s.Getenv)
 		return address, address
 	}
-	return socket, assign.Containerd("", w.Getenv)
+	return s.socket, assign.Containerd("", s.Getenv)
 }
 
 // assignGPUs takes the GPUs of a plan; a dry run only finds out which they would be. If
 // leases are not open, the node is elsewhere and all its GPUs are free.
-func (w *wrapper) assignGPUs(plan *assign.Plan, dry bool, wait time.Duration) (result assign.Result, err error) {
+func (s *session) assignGPUs(plan *assign.Plan, dry bool, wait time.Duration) (result assign.Result, err error) {
 	var report lease.Report
-	if dry && w.keeper.Keeper != nil {
-		if report, err = w.keeper.Look(context.Background()); err != nil {
+	if dry && s.keeper.Keeper != nil {
+		if report, err = s.keeper.Look(context.Background()); err != nil {
 			return result, err
 		}
 	}
 	if dry {
 		result, err = plan.Preview(report)
 	} else {
-		result, err = w.take(plan, wait)
+		result, err = s.take(plan, wait)
 	}
 	return result, err
 }
 
 // report prints the warnings of the result and, if asked, why these GPUs were chosen; it logs both.
-func (w *wrapper) report(result assign.Result, explain bool) {
+func (s *session) report(result assign.Result, explain bool) {
 	for _, line := range result.Warnings {
-		w.warn("%s", line)
+		s.warn("%s", line)
 	}
 	if explain {
-		fmt.Fprint(w.Err, terminal.Lines(result.Explanation))
+		fmt.Fprint(s.Err, terminal.Lines(result.Explanation))
 	}
 	for _, given := range result.Given {
-		logChoice(w.log, given, result.Explanation)
+		logChoice(s.log, given, result.Explanation)
 	}
 }
 
 // take takes the GPUs of a plan for the command that is about to run.
-func (w *wrapper) take(plan *assign.Plan, wait time.Duration) (assign.Result, error) {
-	if most := w.keeper.WaitMax; wait > most && !plan.Empty() {
-		w.warn("--gpus-wait=%s is more than gpus.wait-max (%s, from %s): waiting at most %[2]s", wording.Duration(wait), w.settings.WaitMax.Text, w.settings.WaitMax.Origin)
+func (s *session) take(plan *assign.Plan, wait time.Duration) (assign.Result, error) {
+	if most := s.keeper.WaitMax; wait > most && !plan.Empty() {
+		s.warn("--gpus-wait=%s is more than gpus.wait-max (%s, from %s): waiting at most %[2]s", wording.Duration(wait), s.settings.WaitMax.Text, s.settings.WaitMax.Origin)
 		wait = most
 	}
-	result, err := w.keeper.Take(context.Background(), plan, wait)
-	w.leases = result.Leases
-	logLeases(w.log, "lease taken", w.leases)
+	result, err := s.keeper.Take(context.Background(), plan, wait)
+	s.leases = result.Leases
+	logLeases(s.log, "lease taken", s.leases)
 	if errors.Is(err, lease.ErrBusy) && wait == 0 {
 		err = fmt.Errorf("%w. To wait: --gpus-wait=10m", err)
 	}
@@ -142,19 +139,11 @@ func blind(l lease.Look) string {
 	return fmt.Sprintf("cannot see every holder of a GPU: %s: %v", name, l.Err)
 }
 
-// containerLabels are the options for the labels. An engine that keeps labels to itself gets
-// those of the lease and the slices also as annotations, which the bundle keeps.
-func containerLabels(engine string, all map[string]string) []string {
-	var labels, annotations []string
-	for _, key := range assign.OwnLabels {
-		value, ok := all[key]
-		if !ok {
-			continue
-		}
-		labels = append(labels, "--label="+key+"="+value)
-		if engine == "podman" && (key == usage.LeaseLabel || key == usage.SlicesLabel) {
-			annotations = append(annotations, "--annotation="+key+"="+value)
-		}
+// orShare adds what gives GPUs that are in use, to a refusal of GPUs that are requested by the
+// names of CDI: docker itself would give them.
+func orShare(err error, byDevice bool) error {
+	if byDevice && errors.Is(err, lease.ErrBusy) {
+		return fmt.Errorf("%w. To share: --gpus-share", err)
 	}
-	return append(labels, annotations...)
+	return err
 }

@@ -126,17 +126,17 @@ func TestEngine(t *testing.T) {
 			continue
 		}
 		flags := slices.Concat(cmd.Global, cmd.Flags)
-		socket, err := w.socket(flags)
+		s, err := w.openSession(flags)
 		if err != nil {
 			t.Fatal(err)
 		}
-		endpoint, address := w.maker(socket, flags)
+		endpoint, address := s.maker()
 		l := usage.Lease{Engine: w.client.engine(), Endpoint: endpoint}
 		if l.Engine != test.want.Engine || l.Endpoint != test.want.Endpoint {
 			t.Errorf("%s %q with %q: %s at %q", test.client, test.args, test.env, l.Engine, l.Endpoint)
 		}
 		looked := ""
-		for _, source := range assign.Tasks(address, nil, w.askContainerd)(assign.Proc(), holders.Devices{}, lease.State{}) {
+		for _, source := range assign.Tasks(address, nil, s.askContainerd)(assign.Proc(), holders.Devices{}, lease.State{}) {
 			if _, endpoint := source.Name(); endpoint == l.Endpoint {
 				looked = endpoint
 			}

@@ -15,22 +15,22 @@ import (
 )
 
 // askContainerd asks metax-ctk what the containerd at the address knows.
-func (w *wrapper) askContainerd(ctx context.Context, address string) (ps.Occupancy, error) {
-	return w.askToolkit(ctx, "containerd", address)
+func (s *session) askContainerd(ctx context.Context, address string) (ps.Occupancy, error) {
+	return s.askToolkit(ctx, "containerd", address)
 }
 
 // askKubelet asks metax-ctk what the kubelet knows.
-func (w *wrapper) askKubelet(ctx context.Context) (ps.Occupancy, error) {
-	return w.askToolkit(ctx, usage.Kubernetes, "")
+func (s *session) askKubelet(ctx context.Context) (ps.Occupancy, error) {
+	return s.askToolkit(ctx, usage.Kubernetes, "")
 }
 
 // askToolkit runs metax-ctk, which links gRPC, for what the engine at the endpoint knows.
-func (w *wrapper) askToolkit(ctx context.Context, engine, endpoint string) (told ps.Occupancy, err error) {
+func (s *session) askToolkit(ctx context.Context, engine, endpoint string) (told ps.Occupancy, err error) {
 	path, err := toolkit()
 	if err != nil {
 		return told, err
 	}
-	text, err := w.output(ctx, path, "--root", w.settings.Root.Text, "ps", "--source", engine, "-o", "json")
+	text, err := s.output(ctx, path, "--root", s.settings.Root.Text, "ps", "--source", engine, "-o", "json")
 	if err != nil {
 		return told, err
 	}
