@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/compose"
@@ -88,23 +86,6 @@ func (s *session) composePlan(p *project) (*assign.Plan, error) {
 	return assign.NewPlan(job)
 }
 
-// deviceFlags are the flags of run for what a service says of the host's devices.
-func (p *project) deviceFlags(service string) (flags dockerargs.Flags) {
-	c := p.Container(service)
-	add := func(name string, values ...string) {
-		for _, value := range values {
-			flags = append(flags, dockerargs.Flag{Name: name, Value: value})
-		}
-	}
-	add("privileged", strconv.FormatBool(c.Privileged))
-	add("device", c.Devices...)
-	add("device-cgroup-rule", c.Rules...)
-	for _, dir := range c.Binds {
-		add("volume", dir+":"+dir)
-	}
-	return flags
-}
-
 // wanted are the requests of the services that ask for GPUs, in their order.
 func (s *session) wanted(p *project) (out []assign.Request, err error) {
 	for _, service := range p.asking() {
@@ -125,54 +106,6 @@ func (s *session) wanted(p *project) (out []assign.Request, err error) {
 			r.Had = &assign.Had{Container: container, Labels: c.labels}
 		}
 		out = append(out, r)
-	}
-	return out, nil
-}
-
-// starting returns the services with GPUs that the line starts, ascending. It fails for one
-// with replicas: compose makes them all alike, with the same GPUs.
-func (w *wrapper) starting(p *project) (out []string, err error) {
-	names, err := w.chosen(p)
-	if err != nil {
-		return nil, err
-	}
-	for _, service := range p.Closure(names, p.cmd.Flags.True("no-deps")) {
-		if _, asks := p.requests[service]; !asks {
-			continue
-		}
-		n, err := p.containers(service)
-		if err != nil {
-			return nil, err
-		}
-		if n > 1 {
-			return nil, fmt.Errorf("service %q has %d replicas, which would all get the same GPUs: set them to 1 and add a service for each other one (%[1]s-2: {extends: %[1]s})", service, n)
-		}
-		if n > 0 {
-			out = append(out, service)
-		}
-	}
-	return out, nil
-}
-
-// chosen are the services that the line names, or for a run the first; or else those that
-// the profiles leave.
-func (w *wrapper) chosen(p *project) (out []string, err error) {
-	names := p.cmd.Words
-	switch {
-	case p.cmd.Verb == "run":
-		return names, nil
-	case len(names) == 0 && !slices.ContainsFunc(p.Services(), p.Conditional):
-		return p.Services(), nil
-	case len(names) == 0:
-		printed, _, err := w.config(p.cmd, nil, "--services")
-		if err != nil {
-			return nil, fmt.Errorf("have compose list the services: %w", err)
-		}
-		names = strings.Fields(string(printed))
-	}
-	for _, name := range names {
-		service, _, _ := strings.Cut(name, "=") // scale a=1
-		out = append(out, service)
 	}
 	return out, nil
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"strconv"
 
-	"github.com/metax-ctk/container-toolkit/internal/compose"
 	"github.com/metax-ctk/container-toolkit/internal/config"
 	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
 	"github.com/metax-ctk/container-toolkit/internal/edits"
@@ -33,27 +32,4 @@ func macaOption(text string) dockerargs.MACA {
 		return dockerargs.MACA{Given: on, Off: !on}
 	}
 	return dockerargs.MACA{Given: text != "", Version: text}
-}
-
-// command is the line of run that stands for a container of the service. Flags of compose run
-// follow those of its service.
-func (p *project) command(service string, maca dockerargs.MACA) dockerargs.Command {
-	c := p.Container(service)
-	flags := dockerargs.Flags{{Name: "pull", Value: c.Pull}}
-	if c.Platform != "" {
-		flags = append(flags, dockerargs.Flag{Name: "platform", Value: c.Platform})
-	}
-	for _, at := range c.Mounts {
-		flags = append(flags, dockerargs.Flag{Name: "mount", Value: "target=" + at})
-	}
-	for _, v := range c.Env {
-		flags = append(flags, dockerargs.Flag{Name: "env", Value: v})
-	}
-	for _, f := range p.cmd.Flags {
-		ofRun := p.cmd.Verb == "run" && service == p.cmd.Words[0] && (f.Name == "env" || f.Name == "volume")
-		if ofRun || (f.Name == "pull" && c.Pull != compose.PullNever) {
-			flags = append(flags, f)
-		}
-	}
-	return p.cmd.Run(c.Image, flags, maca)
 }

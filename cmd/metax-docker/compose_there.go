@@ -16,13 +16,6 @@ const (
 	composeOneOff  = "com.docker.compose.oneoff"
 )
 
-// resident is a container that a service has.
-type resident struct {
-	service string
-	id      string
-	labels  map[string]string
-}
-
 // residents are the containers of a project's services, ascending by service.
 func residents(socket, project string) ([]resident, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), inject.EngineTimeout)
@@ -41,19 +34,10 @@ func residents(socket, project string) ([]resident, error) {
 	return out, nil
 }
 
-// resident returns the container of a service.
-func (p *project) resident(service string) (resident, bool) {
-	i := slices.IndexFunc(p.there, func(r resident) bool { return r.service == service })
-	if i < 0 {
-		return resident{}, false
-	}
-	return p.there[i], true
-}
-
 // startServices takes back the GPUs of the containers that are about to be
 // started.
 func (s *session) startServices(p *project) error {
-	services, err := s.chosen(p)
+	services, err := p.chosen()
 	if err != nil {
 		return err
 	}
