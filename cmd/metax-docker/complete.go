@@ -48,7 +48,7 @@ func (w *wrapper) complete(words []string, current string) completion.Answer {
 	ctx, stop := context.WithTimeout(context.Background(), 5*time.Second)
 	defer stop()
 	text, _ := w.output(ctx, w.client.path, slices.Concat([]string{completion.Verbs[0]}, u.Words, []string{current})...) // no docker, no words of docker
-	docker := completion.Parse(text)
+	docker := completion.Parse(string(text))
 	if option, _, ok := strings.Cut(current, "="); ok && strings.HasPrefix(current, "-") {
 		return docker.Behind(option+"=", 0)
 	}

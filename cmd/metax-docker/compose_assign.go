@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/compose"
+	"github.com/metax-ctk/container-toolkit/internal/config"
 	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
 	"github.com/metax-ctk/container-toolkit/internal/edits"
 	"github.com/metax-ctk/container-toolkit/internal/holders/docker"
@@ -71,12 +73,11 @@ func (s *session) assign(p *project) (map[string]compose.Injection, error) {
 }
 
 // composePlan plans the GPUs of the services that request some.
-func (s *session) composePlan(p *project) (*assign.Plan, error) {
+func (s *session) composePlan(p *project) (_ *assign.Plan, err error) {
 	job := assign.Job{Node: s.node, Verb: usage.VerbRun, Explain: p.cmd.Options.Explain || s.log.On()}
 	if p.cmd.Verb == usage.VerbCreate {
 		job.Verb = usage.VerbCreate
 	}
-	var err error
 	if job.Requests, err = s.wanted(p); err != nil {
 		return nil, err
 	}
@@ -98,14 +99,40 @@ func (s *session) wanted(p *project) (out []assign.Request, err error) {
 			return nil, fmt.Errorf("service %q: %w", service, err)
 		}
 		// A run makes one container more, whatever the service has.
-		if c, ok := p.resident(service); ok && (p.cmd.Verb != "run" || service != p.cmd.Words[0]) {
-			container, err := docker.New(s.socket, s.keeper.Devices).Container(context.Background(), c.id)
+		if had := p.there[service]; len(had) > 0 && (p.cmd.Verb != "run" || service != p.cmd.Words[0]) {
+			container, err := docker.New(s.socket, s.keeper.Devices).Container(context.Background(), had[0].ID)
 			if err != nil {
 				return nil, fmt.Errorf("look at the container of service %q: %w", service, err)
 			}
-			r.Had = &assign.Had{Container: container, Labels: c.labels}
+			r.Had = &assign.Had{Container: container, Labels: had[0].Labels}
 		}
 		out = append(out, r)
 	}
 	return out, nil
+}
+
+// composeSoftware returns what gives the host's MXMACA to the services that start, by service.
+func (s *session) composeSoftware(p *project) (map[string]edits.Edits, error) {
+	found := map[string]edits.Edits{}
+	for _, service := range p.starting {
+		option := macaOption(p.requests[service].MACA)
+		if option.Off || (!option.Given && s.settings.MACA.Default.Text != config.MACAAuto) {
+			continue
+		}
+		e, err := s.softwareEdits(p.command(service, option), service)
+		if err != nil {
+			return nil, err
+		}
+		found[service] = e
+	}
+	return found, nil
+}
+
+// macaOption reads the option maca of a service: a boolean or a version.
+func macaOption(text string) dockerargs.MACA {
+	on, err := strconv.ParseBool(text)
+	if err == nil {
+		return dockerargs.MACA{Given: on, Off: !on}
+	}
+	return dockerargs.MACA{Given: text != "", Version: text}
 }

@@ -1,14 +1,21 @@
 package main
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/assign"
+	"github.com/metax-ctk/container-toolkit/internal/config"
 	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
 	"github.com/metax-ctk/container-toolkit/internal/edits"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/inject"
+	"github.com/metax-ctk/container-toolkit/internal/request"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
@@ -16,7 +23,8 @@ import (
 // and those that have to stand behind the user's.
 type options struct{ here, last []string }
 
-// chooseWay decides how edits reach a container, before GPUs of the plan are taken or waited for.
+// chooseWay decides how edits reach a container, before GPUs of the plan are taken or waited
+// for.
 func (s *session) chooseWay(plan *assign.Plan) error {
 	gpus, parts := plan.Candidates()
 	e, daemon := edits.Container(s.node, gpus, parts).Below(s.root), s.daemon()
@@ -94,4 +102,45 @@ func containerLabels(engine string, all map[string]string) []string {
 		}
 	}
 	return append(labels, annotations...)
+}
+
+// errNotRegular reports a pipe or the like, of which nothing would be left for
+// docker.
+var errNotRegular = errors.New("not a regular file, so it can be read only once: copy it to a file")
+
+// envFile reads a file of variables or labels, which docker is about to read again.
+func envFile(path string) (string, error) {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return "", cmp.Or(err, errNotRegular)
+	}
+	text, err := os.ReadFile(path)
+	return string(text), err
+}
+
+// lookup is the caller's variable of that name.
+func (d deps) lookup(name string) (string, bool) {
+	for _, pair := range slices.Backward(d.Env) {
+		if key, value, ok := strings.Cut(pair, "="); ok && key == name {
+			return value, true
+		}
+	}
+	return "", false
+}
+
+// warnOfEnvironment says that metax-runtime, as the line's runtime, ignores the variable that
+// requests GPUs, unless the configuration accepts it. The runtime cannot say so itself:
+// engines show what it prints only if a container does not start.
+func (w *wrapper) warnOfEnvironment(cmd dockerargs.Command, text []byte) error {
+	asks := func(f dockerargs.Flag) bool {
+		name, _, _ := strings.Cut(f.Value, "=")
+		return f.Name == "env" && name == request.VisibleDevices
+	}
+	if runtime, _ := cmd.Flags.Last("runtime"); runtime != "metax" || !slices.ContainsFunc(cmd.Flags, asks) {
+		return nil
+	}
+	settings, err := config.LoadRuntime(config.Path, text)
+	if err == nil && !settings.AcceptEnvironmentUnprivileged && !(settings.AcceptEnvironment && cmd.Flags.True("privileged")) {
+		w.warn("%s gives no GPU: metax-runtime ignores it, because an image can set it. Instead: --gpus (or runtime.accept-environment in config.toml)", request.VisibleDevices)
+	}
+	return err
 }

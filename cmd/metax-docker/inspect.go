@@ -16,7 +16,6 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
 	"github.com/metax-ctk/container-toolkit/internal/dockerd"
-	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/image"
 	"github.com/metax-ctk/container-toolkit/internal/inject"
 )
@@ -70,57 +69,6 @@ func (s *session) imageFacts(cmd dockerargs.Command, from reader) (image.Facts, 
 	return facts, err
 }
 
-// imageCache is where facts about images are stored.
-func imageCache(getenv func(string) string) image.Cache {
-	return image.Cache{Dir: cacheDir(getenv, "images")}
-}
-
-// imageDescription is what is known of the line's image without opening it.
-type imageDescription struct {
-	facts image.Facts
-	read  bool // whether the facts are about its files
-}
-
-// describeImage asks the daemon, in the background, for what suggestMACA needs; nil where it
-// says nothing, or where it would cost more than one request.
-func (s *session) describeImage(cmd dockerargs.Command) <-chan imageDescription {
-	o := cmd.Options.MACA
-	if !s.Terminal || !cmd.TakesGPU || o.Given || o.Off || s.settings.MACA.Default.Text != "" || s.socket == "" || !s.at.IsHost() {
-		return nil
-	}
-	found := make(chan imageDescription, 1)
-	source, cache := s.imageSource(cmd), imageCache(s.Getenv)
-	go func() {
-		defer close(found)
-		ctx, cancel := context.WithTimeout(context.Background(), inject.EngineTimeout)
-		defer cancel()
-		facts, read, err := image.Peek(ctx, source, cmd.Image, cache, s.settings.MACA.Labels)
-		if err == nil {
-			found <- imageDescription{facts, read}
-		}
-	}()
-	return found
-}
-
-// suggestMACA suggests --maca to a person, if the host has an MXMACA and the image seems to have
-// none.
-func (s *session) suggestMACA(host *gpu.MACA, found <-chan imageDescription) {
-	if host == nil || found == nil {
-		return
-	}
-	p, ok := <-found
-	switch {
-	case !ok || p.facts.MACA != nil || (!p.read && p.facts.MentionsMACA(s.settings.MACA.Labels)): // nothing to hint at
-	case p.read:
-		s.say("the image has no MXMACA. %s", macaHint)
-	default:
-		s.say("the image names no MXMACA of its own. %s", macaHint)
-	}
-}
-
-// macaHint is how to get MXMACA, and how to get rid of the message.
-const macaHint = "To use the host's: --maca (for every run, or to hide this line: maca.default in config.toml)"
-
 // imageSource returns the reader of images for the engine that the client uses.
 func (s *session) imageSource(cmd dockerargs.Command) image.Source {
 	platform, given := cmd.Flags.Last("platform")
@@ -135,8 +83,7 @@ func (s *session) imageSource(cmd dockerargs.Command) image.Source {
 			if s.client.err != nil {
 				return nil, s.client.err
 			}
-			text, err := s.output(ctx, s.client.path, append(cmd.GlobalWords(), args...)...)
-			return []byte(text), err
+			return s.output(ctx, s.client.path, append(cmd.GlobalWords(), args...)...)
 		}}
 	}
 	return image.Unreadable{Engine: s.client.name}
@@ -163,6 +110,12 @@ func (s *session) pull(ctx context.Context, cmd dockerargs.Command) error {
 	return nil
 }
 
+// dockersOwn reports whether docker is about to meet the same error, and says it
+// better.
+func dockersOwn(err error) bool {
+	return errors.Is(err, dockerd.ErrNotFound) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ECONNREFUSED)
+}
+
 // The directories of root's files: not below HOME, which with sudo may belong to another
 // user.
 const (
@@ -172,11 +125,11 @@ const (
 	noteDir = "/run/metax-container-toolkit/podman"
 )
 
-// cacheDir returns the user's cache directory of a name; empty if it is unknown or belongs
-// to another user.
-func cacheDir(getenv func(string) string, name string) string {
+// imageCache is where facts about images are stored: in the user's cache directory, or nowhere
+// if that is unknown or belongs to another user.
+func imageCache(getenv func(string) string) image.Cache {
 	if os.Geteuid() == 0 {
-		return filepath.Join(rootCache, name)
+		return image.Cache{Dir: filepath.Join(rootCache, "images")}
 	}
 	home, base := getenv("HOME"), getenv("XDG_CACHE_HOME")
 	if base == "" && home != "" {
@@ -186,13 +139,53 @@ func cacheDir(getenv func(string) string, name string) string {
 	}
 	var stat unix.Stat_t
 	if !filepath.IsAbs(base) || unix.Stat(home, &stat) != nil || int(stat.Uid) != os.Geteuid() {
-		return ""
+		return image.Cache{}
 	}
-	return filepath.Join(base, "metax-container-toolkit", name)
+	return image.Cache{Dir: filepath.Join(base, "metax-container-toolkit", "images")}
 }
 
-// dockersOwn reports whether docker is about to meet the same error, and says it
-// better.
-func dockersOwn(err error) bool {
-	return errors.Is(err, dockerd.ErrNotFound) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ECONNREFUSED)
+// imageDescription is what is known of the line's image without opening it.
+type imageDescription struct {
+	facts image.Facts
+	read  bool // whether the facts are about its files
 }
+
+// describeImage asks the daemon, in the background, for what suggestMACA needs, but not where
+// it says nothing, or where it would cost more than one request.
+func (s *session) describeImage(cmd dockerargs.Command) {
+	o := cmd.Options.MACA
+	if !s.Terminal || !cmd.TakesGPU || o.Given || o.Off || s.settings.MACA.Default.Text != "" || s.socket == "" || !s.at.IsHost() {
+		return
+	}
+	found := make(chan imageDescription, 1)
+	s.image = found
+	source, cache := s.imageSource(cmd), imageCache(s.Getenv)
+	go func() {
+		defer close(found)
+		ctx, cancel := context.WithTimeout(context.Background(), inject.EngineTimeout)
+		defer cancel()
+		facts, read, err := image.Peek(ctx, source, cmd.Image, cache, s.settings.MACA.Labels)
+		if err == nil {
+			found <- imageDescription{facts, read}
+		}
+	}()
+}
+
+// suggestMACA suggests --maca to a person, if the host has an MXMACA and the image seems to have
+// none.
+func (s *session) suggestMACA() {
+	if s.node.MACA == nil || s.image == nil {
+		return
+	}
+	p, ok := <-s.image
+	switch {
+	case !ok || p.facts.MACA != nil || (!p.read && p.facts.MentionsMACA(s.settings.MACA.Labels)): // nothing to hint at
+	case p.read:
+		s.say("the image has no MXMACA. %s", macaHint)
+	default:
+		s.say("the image names no MXMACA of its own. %s", macaHint)
+	}
+}
+
+// macaHint is how to get MXMACA, and how to get rid of the message.
+const macaHint = "To use the host's: --maca (for every run, or to hide this line: maca.default in config.toml)"

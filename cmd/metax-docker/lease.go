@@ -48,16 +48,15 @@ func (s *session) openLeases(explain bool) error {
 }
 
 // podman runs podman, or the client that is one; the error is usage.ErrAbsent where there is none.
-func (s *session) podman(ctx context.Context, args ...string) ([]byte, error) {
-	path, err := s.client.path, s.client.err
-	if s.client.engine() != "podman" {
+func (w *wrapper) podman(ctx context.Context, args ...string) ([]byte, error) {
+	path, err := w.client.path, w.client.err
+	if w.client.engine() != "podman" {
 		path, err = exec.LookPath("podman")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", usage.ErrAbsent, err)
 	}
-	text, err := s.output(ctx, path, args...)
-	return []byte(text), err
+	return w.output(ctx, path, args...)
 }
 
 // maker returns where the engine of the client listens, and the containerd to look at.
@@ -72,18 +71,16 @@ func (s *session) maker() (endpoint, address string) {
 // assignGPUs takes the GPUs of a plan; a dry run only finds out which they would be. If
 // leases are not open, the node is elsewhere and all its GPUs are free.
 func (s *session) assignGPUs(plan *assign.Plan, dry bool, wait time.Duration) (result assign.Result, err error) {
+	if !dry {
+		return s.take(plan, wait)
+	}
 	var report lease.Report
-	if dry && s.keeper.Keeper != nil {
+	if s.keeper.Keeper != nil {
 		if report, err = s.keeper.Look(context.Background()); err != nil {
 			return result, err
 		}
 	}
-	if dry {
-		result, err = plan.Preview(report)
-	} else {
-		result, err = s.take(plan, wait)
-	}
-	return result, err
+	return plan.Preview(report)
 }
 
 // report prints the warnings of the result and, if asked, why these GPUs were chosen; it logs both.
@@ -115,28 +112,20 @@ func (s *session) take(plan *assign.Plan, wait time.Duration) (assign.Result, er
 }
 
 // warnOfUnseen says which sources kept something from us: all, or those that people have to
-// know of.
+// know of. Those are not the ones that only root may look into, and that give no sign of
+// having what they hide: a warning every time would help no one.
 func (m *messages) warnOfUnseen(looks []lease.Look, all bool) {
-	for _, look := range looks {
-		if look.Err != nil && !errors.Is(look.Err, usage.ErrAbsent) && (all || !quiet(look)) {
-			m.warn("%s", blind(look))
+	for _, l := range looks {
+		quiet := errors.Is(l.Err, fs.ErrPermission) && len(l.Containers) == 0 && l.Engine != "docker"
+		if l.Err == nil || errors.Is(l.Err, usage.ErrAbsent) || (quiet && !all) {
+			continue
 		}
+		name := l.Engine
+		if l.Endpoint != "" {
+			name += " at " + l.Endpoint
+		}
+		m.warn("cannot see every holder of a GPU: %s: %v", name, l.Err)
 	}
-}
-
-// quiet reports whether a source is one that only root may look into, and that
-// gives no sign of having what it hides: a warning every time would help no one.
-func quiet(l lease.Look) bool {
-	return errors.Is(l.Err, fs.ErrPermission) && len(l.Containers) == 0 && l.Engine != "docker"
-}
-
-// blind says what a source that failed keeps from us.
-func blind(l lease.Look) string {
-	name := l.Engine
-	if l.Endpoint != "" {
-		name += " at " + l.Endpoint
-	}
-	return fmt.Sprintf("cannot see every holder of a GPU: %s: %v", name, l.Err)
 }
 
 // orShare adds what gives GPUs that are in use, to a refusal of GPUs that are requested by the

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -9,8 +10,36 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/config"
 	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
 	"github.com/metax-ctk/container-toolkit/internal/logfile"
+	"github.com/metax-ctk/container-toolkit/internal/terminal"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
+
+// messages prints what the program has to say, and logs its warnings.
+type messages struct {
+	stderr   io.Writer
+	warnings terminal.Warnings
+	log      *logfile.Log // nil before openLog, and while logging is off
+}
+
+// warn prints a warning, or counts it.
+func (m *messages) warn(format string, a ...any) {
+	m.log.Warn(terminal.Message(fmt.Sprintf(format, a...)))
+	if m.warnings.Admit() {
+		m.say("warning: "+format, a...)
+	}
+}
+
+// endWarnings says how many warnings were not printed.
+func (m *messages) endWarnings() {
+	if rest := m.warnings.Rest("metax-ctk doctor"); rest != "" {
+		m.say("%s", rest)
+	}
+}
+
+// say prints one line on standard error.
+func (m *messages) say(format string, a ...any) {
+	fmt.Fprintf(m.stderr, "metax-docker: %s\n", terminal.Message(fmt.Sprintf(format, a...)))
+}
 
 // openLog opens the log, at the level that the command line names if it names one.
 func (m *messages) openLog(settings config.Log, level string) {
@@ -30,9 +59,6 @@ func logRequest(log *logfile.Log, cmd dockerargs.Command, policy string) {
 
 // logChoice logs what one container gets, and why.
 func logChoice(log *logfile.Log, given assign.Given, why string) {
-	if !log.On() {
-		return
-	}
 	var gpus, parts []string
 	for _, g := range given.GPUs {
 		gpus = append(gpus, fmt.Sprintf("%d %s %s", g.Index, g.BDF, g.UUID))

@@ -2,13 +2,15 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/metax-ctk/container-toolkit/internal/assign"
+	"github.com/metax-ctk/container-toolkit/internal/compose"
 	"github.com/metax-ctk/container-toolkit/internal/discover"
 	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
-	"github.com/metax-ctk/container-toolkit/internal/edits"
 	"github.com/metax-ctk/container-toolkit/internal/inject"
+	"github.com/metax-ctk/container-toolkit/internal/request"
 )
 
 // plan finds out what the container gets, and returns docker's options that give it.
@@ -25,22 +27,45 @@ func (w *wrapper) plan(cmd dockerargs.Command) (options, error) {
 	if err != nil {
 		return options{}, err
 	}
-	s.askDaemon()
-	if err := s.requireNode(cmd.Options); err != nil {
-		return options{}, err
-	}
-	described := s.describeImage(cmd)
 	if err := s.readNode(cmd, wanted); err != nil {
 		return options{}, err
 	}
 	if !cmd.TakesGPU {
 		return s.software(cmd)
 	}
-	return s.takeGPUs(cmd, wanted, described)
+	return s.takeGPUs(cmd, wanted)
 }
 
-// requireNode fails where the node is not this host and the line needs that it is.
-func (s *session) requireNode(o dockerargs.Options) error {
+// request reads what the command line wants.
+func (w *wrapper) request(cmd dockerargs.Command) (r assign.Request, err error) {
+	if cmd.TakesGPU {
+		if r.Request, err = request.Parse(cmd.Options.GPUs); err != nil {
+			return r, fmt.Errorf("--gpus: %w", err)
+		}
+		if cmd.Options.ByDevice && cmd.Options.Inject == "" && w.client.engine() != "docker" {
+			cmd.Options.Inject = dockerargs.InjectCDI // as the line says; no daemon can be asked
+		}
+	}
+	if err := w.applyOptions(cmd.Options); err != nil {
+		return r, err
+	}
+	r.Share = cmd.Options.Share
+	for _, condition := range []struct{ option, value string }{{"--gpus-scope", cmd.Options.Scope}, {"--gpus-sizes", cmd.Options.Sizes}} {
+		if condition.value != "" && r.Count == 0 && cmd.TakesGPU {
+			w.warn("%s applies only to a number of GPUs; those of --gpus=%s are given as named", condition.option, cmd.Options.GPUs)
+		}
+	}
+	if err := pickOptions(w.settings, &r, compose.Request{}); err != nil {
+		return r, err
+	}
+	return r, inject.OwnLabels(cmd.Flags, assign.OwnLabels, envFile)
+}
+
+// readNode reads what the line needs of the node. Meanwhile the daemon is asked what it can do
+// and what the image is, and containerd's tasks are listed.
+func (s *session) readNode(cmd dockerargs.Command, wanted assign.Request) error {
+	s.askDaemon()
+	o := cmd.Options
 	switch {
 	case s.at.IsHost(): // it has all that can be given
 	case o.MACA.Given:
@@ -48,12 +73,8 @@ func (s *session) requireNode(o dockerargs.Options) error {
 	case !o.DryRun:
 		return s.errElsewhere("devices cannot be given: add --dry-run, or")
 	}
-	return nil
-}
-
-// readNode reads what the line needs of the node, while containerd's tasks are listed.
-func (s *session) readNode(cmd dockerargs.Command, wanted assign.Request) error {
-	s.at.NoLinks = wanted.Count == 0 && !wanted.All && !cmd.Options.Explain && !s.log.On()
+	s.describeImage(cmd)
+	s.at.NoLinks = wanted.Count == 0 && !wanted.All && !o.Explain && !s.log.On()
 	if s.at.IsHost() && cmd.TakesGPU {
 		s.tasks = assign.ListAhead()
 	}
@@ -64,16 +85,17 @@ func (s *session) readNode(cmd dockerargs.Command, wanted assign.Request) error 
 	return err
 }
 
-// takeGPUs takes the GPUs that the line requests, and returns the options that give them. Nothing
-// that takes long stands between the lease and docker, but for the pull of an image that has to
-// be read.
-func (s *session) takeGPUs(cmd dockerargs.Command, wanted assign.Request, described <-chan imageDescription) (options, error) {
+// takeGPUs takes the GPUs that the line requests, and returns the options that give them.
+// Nothing that takes long stands between the lease and docker, but for the pull of an image
+// that has to be read.
+func (s *session) takeGPUs(cmd dockerargs.Command, wanted assign.Request) (options, error) {
 	o := cmd.Options
-	plan, err := assign.NewPlan(assign.Job{Node: s.node, Requests: []assign.Request{wanted}, Verb: cmd.Verb, Explain: o.Explain || s.log.On()})
+	job := assign.Job{Node: s.node, Requests: []assign.Request{wanted}, Verb: cmd.Verb, Explain: o.Explain || s.log.On()}
+	plan, err := assign.NewPlan(job)
 	if err != nil {
 		return options{}, err
 	}
-	software, err := s.software(cmd)
+	maca, err := s.software(cmd)
 	if err != nil {
 		return options{}, err
 	}
@@ -93,29 +115,26 @@ func (s *session) takeGPUs(cmd dockerargs.Command, wanted assign.Request, descri
 	if err != nil {
 		return options{}, orShare(err, o.ByDevice)
 	}
-	s.suggestMACA(s.node.MACA, described) // not before a refusal
-	defer s.report(result, o.Explain)     // after what concerns this command
-	got := result.Given[0]
+	s.suggestMACA()                   // not before a refusal
+	defer s.report(result, o.Explain) // after what concerns this command
 	devices := cmd.Flags
 	if wanted.All {
 		devices = nil
 	}
-	s.warnOfFlags("", devices, cmd.Flags, got)
-	e := s.edits(got)
-	e.GPUEnv = inject.Unset(append(e.GPUEnv, mps...), cmd.Flags, envFile, s.lookup)
-	return s.gpuOptions(cmd, s.way(e), got.Labels, software)
+	s.warnOfFlags("", devices, cmd.Flags, result.Given[0])
+	return s.gpuOptions(cmd, result.Given[0], mps, maca)
 }
 
-// gpuOptions are the options that give a container its GPUs, and the host's MXMACA if software
-// has it.
-func (s *session) gpuOptions(cmd dockerargs.Command, e edits.Edits, labels map[string]string, software options) (options, error) {
-	path, err := s.pathByFlags(cmd, e.Programs, software.last)
+// gpuOptions are the options that give a container its GPUs, the variables of mps, and maca.
+func (s *session) gpuOptions(cmd dockerargs.Command, got assign.Given, mps []string, maca options) (options, error) {
+	e := s.edits(got)
+	e.GPUEnv = inject.Unset(append(e.GPUEnv, mps...), cmd.Flags, envFile, s.lookup)
+	e = s.way(e)
+	path, err := s.pathByFlags(cmd, e.Programs, maca.last)
 	if err != nil {
 		return options{}, err
 	}
-	given, _ := dockerargs.FromEdits(e)
-	return options{
-		here: slices.Concat(given, containerLabels(s.client.engine(), labels), software.here),
-		last: append(software.last, path...),
-	}, nil
+	gpus, _ := dockerargs.FromEdits(e)
+	labels := containerLabels(s.client.engine(), got.Labels)
+	return options{here: slices.Concat(gpus, labels, maca.here), last: append(maca.last, path...)}, nil
 }

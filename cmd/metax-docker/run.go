@@ -48,17 +48,25 @@ func (w *wrapper) run() (int, error) {
 	if err != nil || starts || (cmd.Gives() && cmd.HasImage) { // a line without options of metax-docker is not logged
 		w.openLog(w.settings.Log, cmd.Options.LogLevel)
 	}
-	if err != nil && errors.Is(err, w.client.err) {
+	switch {
+	case err != nil && errors.Is(err, w.client.err):
 		return unusable(err), err
-	} else if err != nil {
+	case err != nil:
 		return exitOurs, w.client.withHelp(err, cmd.Verb)
-	}
-	if starts {
-		if err := w.start(cmd); err != nil {
-			return exitOurs, err
+	case starts:
+		if s, err := w.openSession(cmd.Global); err == nil { // else the containers are elsewhere
+			if err := s.start(cmd); err != nil {
+				return exitOurs, err
+			}
 		}
 		return w.finish(cmd, options{})
 	}
+	return w.runCommand(cmd, text)
+}
+
+// runCommand runs a line that is neither compose's nor starts containers: with the GPUs that
+// it requests, or as it is. The text is that of the configuration.
+func (w *wrapper) runCommand(cmd dockerargs.Command, text []byte) (int, error) {
 	if text := helpOf(w.Args, cmd); text != "" {
 		fmt.Fprint(w.Out, text)
 		return w.become(cmd.Rewrite())
@@ -98,10 +106,10 @@ func (w *wrapper) scan() (dockerargs.Command, error) {
 		return cmd, w.client.err
 	}
 	if text, err := w.output(context.Background(), w.client.path, "run", "--help"); err == nil {
-		client.Run = client.Run.Merge(dockerargs.ParseHelp(text))
+		client.Run = client.Run.Merge(dockerargs.ParseHelp(string(text)))
 	}
 	if text, err := w.output(context.Background(), w.client.path, "--help"); err == nil {
-		client.Global = client.Global.Merge(dockerargs.ParseHelp(text))
+		client.Global = client.Global.Merge(dockerargs.ParseHelp(string(text)))
 	}
 	return dockerargs.Scan(w.Args, client)
 }

@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"github.com/metax-ctk/container-toolkit/internal/assign"
-	"github.com/metax-ctk/container-toolkit/internal/config"
 	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
 	"github.com/metax-ctk/container-toolkit/internal/dockerd"
 	"github.com/metax-ctk/container-toolkit/internal/edits"
@@ -26,10 +25,11 @@ type session struct {
 	socket string               // of the docker daemon; empty for a client that has none
 	daemon func() inject.Daemon // what the daemon can do (askDaemon)
 	at     node.Selector
-	node   gpu.Node                      // (loadNode)
+	node   gpu.Node                      // as it was read (loadNode)
 	root   string                        // where the node's "/" is on this machine (findRoot)
 	way    func(edits.Edits) edits.Edits // how edits reach a container (chooseWay)
 	tasks  <-chan assign.Listed          // containerd's, if they were listed ahead
+	image  <-chan imageDescription       // of the line's image (describeImage)
 }
 
 // openSession finds the engine; it fails for a daemon on another host.
@@ -59,7 +59,8 @@ func localSocket(address, origin string) (string, error) {
 	return path, nil
 }
 
-// askDaemon asks the daemon what it can do, while the node is read: both take a few milliseconds.
+// askDaemon asks the daemon what it can do, while the node is read: both take a few
+// milliseconds.
 func (s *session) askDaemon() {
 	socket := s.socket
 	if s.settings.DockerInject.Text == dockerargs.InjectFlags {
@@ -84,21 +85,17 @@ func (s *session) loadNode() (err error) {
 }
 
 // findRoot finds where the node's "/" is on this machine.
-func (s *session) findRoot() (err error) {
-	s.root, err = absoluteRoot(s.settings.Root)
-	return err
-}
-
-// absoluteRoot returns the path of a root for docker's options.
-func absoluteRoot(root config.Value) (string, error) {
+func (s *session) findRoot() error {
+	root := s.settings.Root
 	path, err := filepath.Abs(root.Text)
 	if err != nil {
-		return "", fmt.Errorf("resolve root %q: %w", root.Text, err)
+		return fmt.Errorf("resolve root %q: %w", root.Text, err)
 	}
 	if strings.Contains(path, ":") {
-		return "", fmt.Errorf("root %q (from %s) has a colon, which docker takes for the end of a path", path, root.Origin)
+		return fmt.Errorf("root %q (from %s) has a colon, which docker takes for the end of a path", path, root.Origin)
 	}
-	return path, nil
+	s.root = path
+	return nil
 }
 
 // nerdctlAddress is the value of nerdctl's --address by any of its names, of which

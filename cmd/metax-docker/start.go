@@ -20,36 +20,30 @@ import (
 
 // start takes back the GPUs of the containers that are about to be started, or
 // fails naming who holds them. What docker would refuse is left to docker.
-func (w *wrapper) start(cmd dockerargs.Command) error {
-	s, err := w.openSession(cmd.Global)
-	if err != nil {
-		return nil // containers elsewhere
-	}
-	return s.takeBack(cmd)
-}
-
-// takeBack is start for a session that is open.
-func (s *session) takeBack(cmd dockerargs.Command) error {
+func (s *session) start(cmd dockerargs.Command) error {
 	if len(cmd.Names) == 0 {
 		if s.client.engine() != "docker" && len(cmd.Flags) > 0 {
 			s.warn("%s takes leases only for containers that are named", cmd.Verb)
 		}
 		return nil
 	}
-	if !s.at.IsHost() {
-		return nil
-	}
 	s.at.NoLinks = true // it has its GPUs
 	// A node without GPUs has nothing to lease, and docker starts what it can.
-	if err := s.loadNode(); err != nil {
+	if !s.at.IsHost() || s.loadNode() != nil {
 		return nil
 	}
 	if err := s.openLeases(false); err != nil {
 		return err
 	}
-	named, err := s.namedContainers(cmd)
-	if err != nil {
-		return err
+	var named []assign.Named
+	for _, name := range cmd.Names {
+		c, err := s.container(cmd, name)
+		if err != nil && !dockersOwn(err) {
+			return fmt.Errorf("%s %s: cannot find out which GPUs it has: %w", cmd.Verb, name, err)
+		}
+		if err == nil {
+			named = append(named, assign.Named{Name: cmp.Or(c.Name, name), Again: remakeCommand(c), Container: c})
+		}
 	}
 	plan, err := assign.NewStart(s.node, cmd.Verb, named, cmd.Options.Share)
 	if err != nil || cmd.Options.DryRun {
@@ -60,20 +54,6 @@ func (s *session) takeBack(cmd dockerargs.Command) error {
 		return fmt.Errorf("%s %s: %w. To start anyway: --gpus-share", cmd.Verb, strings.Join(cmd.Names, " "), err)
 	}
 	return err
-}
-
-// namedContainers asks the engine for the containers of the line.
-func (s *session) namedContainers(cmd dockerargs.Command) (named []assign.Named, err error) {
-	for _, name := range cmd.Names {
-		c, err := s.container(cmd, name)
-		if err != nil && !dockersOwn(err) {
-			return nil, fmt.Errorf("%s %s: cannot find out which GPUs it has: %w", cmd.Verb, name, err)
-		}
-		if err == nil {
-			named = append(named, assign.Named{Name: cmp.Or(c.Name, name), Again: remakeCommand(c), Container: c})
-		}
-	}
-	return named, nil
 }
 
 // container asks the engine for a container. Of a client without a daemon, any error is one that
@@ -93,10 +73,11 @@ func (s *session) container(cmd dockerargs.Command, name string) (usage.Containe
 	} else if err != nil {
 		return usage.Container{}, err
 	}
-	return inspected.Container(s.client.engine(), []byte(text), s.keeper.Devices)
+	return inspected.Container(s.client.engine(), text, s.keeper.Devices)
 }
 
-// remakeCommand is the command that makes a container again, with the GPUs that it was made for.
+// remakeCommand is the command that makes a container again, with the GPUs that it was made
+// for.
 func remakeCommand(c usage.Container) string {
 	if service := c.Given.Service; service != "" {
 		return "metax-docker compose up --force-recreate " + service

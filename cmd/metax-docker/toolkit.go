@@ -26,7 +26,7 @@ func (s *session) askKubelet(ctx context.Context) (ps.Occupancy, error) {
 
 // askToolkit runs metax-ctk, which links gRPC, for what the engine at the endpoint knows.
 func (s *session) askToolkit(ctx context.Context, engine, endpoint string) (told ps.Occupancy, err error) {
-	path, err := toolkit()
+	path, err := toolkitPath()
 	if err != nil {
 		return told, err
 	}
@@ -34,14 +34,14 @@ func (s *session) askToolkit(ctx context.Context, engine, endpoint string) (told
 	if err != nil {
 		return told, err
 	}
-	if err := json.Unmarshal([]byte(text), &told); err != nil {
+	if err := json.Unmarshal(text, &told); err != nil {
 		return told, fmt.Errorf("read the answer of %s: %w", path, err)
 	}
 	return told, told.Answered(engine, endpoint)
 }
 
-// toolkit is the metax-ctk that was installed with this program.
-func toolkit() (string, error) {
+// toolkitPath is the metax-ctk that was installed with this program.
+func toolkitPath() (string, error) {
 	if self, err := os.Readlink("/proc/self/exe"); err == nil {
 		beside := filepath.Join(filepath.Dir(self), "metax-ctk")
 		if _, err := os.Stat(beside); err == nil {
