@@ -47,8 +47,8 @@ type journal struct {
 	printed bool     // on standard error
 }
 
-// run executes one command line and returns the exit code.
-func run(ctx context.Context, args []string, d deps) int {
+// runCommandLine executes one command line and returns the exit code.
+func runCommandLine(ctx context.Context, args []string, d deps) int {
 	log := &journal{args: args[1:]}
 	err := execute(ctx, args, d, log)
 	code := exitCode(err)
@@ -62,7 +62,7 @@ func run(ctx context.Context, args []string, d deps) int {
 }
 
 func execute(ctx context.Context, args []string, d deps, log *journal) error {
-	settings, bad := settings()
+	settings, bad := loadSettings()
 	t := toolkit{deps: d, settings: settings, log: log, warnings: new(warnings)}
 	defer t.endWarnings()
 	app := t.app()
@@ -72,18 +72,18 @@ func execute(ctx context.Context, args []string, d deps, log *journal) error {
 		}
 	}
 	if len(args) > 2 && slices.Contains(completion.Verbs, args[1]) {
-		return completion.Print(d.Out, t.complete(app, args[2:]), args[1] == completion.Verbs[0])
+		return completion.Print(d.Out, t.completeWord(app, args[2:]), args[1] == completion.Verbs[0])
 	}
 	var err error
-	if args, err = permute(app, args); err != nil {
+	if args, err = reorderOptions(app, args); err != nil {
 		return err
 	}
 	return app.RunContext(ctx, args)
 }
 
-// settings reads the configuration file. urfave/cli reads the environment, so that help
+// loadSettings reads the configuration file. urfave/cli reads the environment, so that help
 // can name the variables.
-func settings() (config.Config, error) {
+func loadSettings() (config.Config, error) {
 	none := func(string) string { return "" }
 	text, err := hostfs.ReadOwn(config.Path)
 	if err != nil {
@@ -93,9 +93,9 @@ func settings() (config.Config, error) {
 	return config.Load(config.Path, text, none)
 }
 
-// setting is the value of a string option, or else the configured one. An empty variable of
+// optionOrSetting is the value of a string option, or else the configured one. An empty variable of
 // the environment counts as unset.
-func setting(c *cli.Context, option string, configured config.Value) string {
+func optionOrSetting(c *cli.Context, option string, configured config.Value) string {
 	if text := c.String(option); c.IsSet(option) && text != "" {
 		return text
 	}
@@ -106,13 +106,13 @@ func (t toolkit) app() *cli.App {
 	app := &cli.App{
 		Name:                      "metax-ctk",
 		Usage:                     "see, pick and describe the MetaX GPUs of a node",
-		Description:               description("metax-ctk"),
-		Version:                   version(),
+		Description:               commandHelp("metax-ctk"),
+		Version:                   toolkitVersion(),
 		Writer:                    t.Out,
 		ErrWriter:                 t.Err,
 		Reader:                    t.In,
 		DisableSliceFlagSeparator: true,
-		HideVersion:               true, // permute makes it the command version
+		HideVersion:               true, // reorderOptions makes it the command version
 		HideHelpCommand:           true,
 		ExitErrHandler:            func(*cli.Context, error) {},
 		Flags: []cli.Flag{
@@ -140,7 +140,7 @@ func (t toolkit) app() *cli.App {
 		},
 	}
 	app.Before = t.openLog
-	app.Action = t.overview
+	app.Action = t.showOverview
 	app.OnUsageError = onUsageError
 	finish("", app.Commands)
 	return app
@@ -153,9 +153,9 @@ func finish(prefix string, commands []*cli.Command) {
 		c.OnUsageError = onUsageError
 		c.HideHelpCommand = true
 		if c.Action == nil {
-			c.Action = group
+			c.Action = showSubcommands
 		} else {
-			c.Description = description(prefix + c.Name)
+			c.Description = commandHelp(prefix + c.Name)
 			c.Action = counted(c.Action)
 			if c.Name != "completion" { // that is for a shell alone
 				c.Flags = append(c.Flags, outputFlag(c))
@@ -165,8 +165,8 @@ func finish(prefix string, commands []*cli.Command) {
 	}
 }
 
-// group is the action of a command that only holds others.
-func group(c *cli.Context) error {
+// showSubcommands is the action of a command that only holds others.
+func showSubcommands(c *cli.Context) error {
 	if c.Args().Present() {
 		return unknownCommand(c.Args().First(), cmp.Or(c.Command.HelpName, c.App.Name), c.Command.Subcommands)
 	}
@@ -179,25 +179,25 @@ func unknownCommand(word, group string, commands []*cli.Command) error {
 	for _, c := range commands {
 		names = append(names, c.Names()...)
 	}
-	return usagef("unknown command %q; see %s --help%s", word, group, wording.Meant(word, names...))
+	return usageErrorf("unknown command %q; see %s --help%s", word, group, wording.Meant(word, names...))
 }
 
-// selected returns the node that the global flags name.
-func (t toolkit) selected(c *cli.Context) node.Selector {
+// nodeSelector returns the node that the global flags name.
+func (t toolkit) nodeSelector(c *cli.Context) node.Selector {
 	return node.Selector{
-		Node: setting(c, "node", t.settings.Node), Root: setting(c, "root", t.settings.Root), Library: t.Library, Run: t.Run, In: t.In,
+		Node: optionOrSetting(c, "node", t.settings.Node), Root: optionOrSetting(c, "root", t.settings.Root), Library: t.Library, Run: t.Run, In: t.In,
 	}
 }
 
-// node loads the node with its surroundings; its warnings come before the next output.
-func (t toolkit) node(c *cli.Context) (gpu.Node, error) {
-	at := t.selected(c)
+// loadNode loads the node with its surroundings; its warnings come before the next output.
+func (t toolkit) loadNode(c *cli.Context) (gpu.Node, error) {
+	at := t.nodeSelector(c)
 	at.Surroundings = true
-	return t.load(c, at)
+	return t.loadFromSelector(c, at)
 }
 
-// load loads a node; its warnings come before the next output.
-func (t toolkit) load(c *cli.Context, at node.Selector) (gpu.Node, error) {
+// loadFromSelector loads a node; its warnings come before the next output.
+func (t toolkit) loadFromSelector(c *cli.Context, at node.Selector) (gpu.Node, error) {
 	n, err := at.Load(c.Context)
 	if err != nil {
 		return gpu.Node{}, err
@@ -213,7 +213,7 @@ func counted(action cli.ActionFunc) cli.ActionFunc {
 		usage := c.Command.ArgsUsage
 		least, most := bounds(usage)
 		if n := c.NArg(); n < least || n > most {
-			return usagef("%s takes %s; got %s; see %s --help", c.Command.Name, cmp.Or(usage, "no argument"), wording.Count(n, "argument"), c.Command.HelpName)
+			return usageErrorf("%s takes %s; got %s; see %s --help", c.Command.Name, cmp.Or(usage, "no argument"), wording.Count(n, "argument"), c.Command.HelpName)
 		}
 		return action(c)
 	}

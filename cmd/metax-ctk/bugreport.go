@@ -18,7 +18,7 @@ func (t toolkit) bugreportCommand() *cli.Command {
 				return err
 			}
 			taken, err := host.BugReport(c.Context, func() (string, error) {
-				found, err := t.diagnose(c, doctor.Checks())
+				found, err := t.diagnoseHost(c, doctor.Checks())
 				return found.Text(), err
 			})
 			if err != nil {

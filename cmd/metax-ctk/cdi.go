@@ -68,7 +68,7 @@ func classFlag(byDefault string) cli.Flag {
 		Action: func(c *cli.Context, class string) error {
 			classes := []string{cdi.DefaultClass, cdi.SliceClass, cdi.SoftwareClass}
 			if c.String("vendor") == cdi.DefaultVendor && !slices.Contains(classes, class) {
-				return usagef("--class %q: want %s%s", class, strings.Join(classes, ", "), wording.Meant(class, classes...))
+				return usageErrorf("--class %q: want %s%s", class, strings.Join(classes, ", "), wording.Meant(class, classes...))
 			}
 			return nil
 		},
@@ -90,21 +90,21 @@ func specDirFlag() cli.Flag {
 	return &cli.StringSliceFlag{Name: "spec-dir", Usage: "look in `DIR`, as the engine does, below the root; repeatable, the last one wins (default: /etc/cdi, /var/run/cdi)"}
 }
 
-// specs returns what makes the node's specs, and the options that shape them.
-func (t toolkit) specs(c *cli.Context) (refresh.Maker, cdi.Options, error) {
+// specMaker returns what makes the node's specs, and the options that shape them.
+func (t toolkit) specMaker(c *cli.Context) (refresh.Maker, cdi.Options, error) {
 	names, err := cdi.ParseNames(c.StringSlice("device-name-strategy")...)
 	if err != nil {
 		return refresh.Maker{}, cdi.Options{}, usageError(err)
 	}
-	at := t.selected(c)
+	at := t.nodeSelector(c)
 	host, err := hostfs.New(at.Root)
 	if err != nil {
 		return refresh.Maker{}, cdi.Options{}, err
 	}
 	node := sync.OnceValues(func() (gpu.Node, error) {
-		n, err := t.load(c, at) // without surroundings, which change while a host comes up
+		n, err := t.loadFromSelector(c, at) // without surroundings, which change while a host comes up
 		if err == nil && !at.IsHost() && !n.HasDevices() {
-			err = usagef("node %q has no device nodes, which a CDI spec needs; a snapshot or Node JSON has them (docs/node.md)", at.Node)
+			err = usageErrorf("node %q has no device nodes, which a CDI spec needs; a snapshot or Node JSON has them (docs/node.md)", at.Node)
 		}
 		return n, err
 	})
@@ -124,7 +124,7 @@ func hookFlag() cli.Flag {
 // specHost returns the host whose specs a command reads: this one, that below --root, or
 // the one that a snapshot holds, until done is called. Another node has no files.
 func (t toolkit) specHost(c *cli.Context) (at node.Selector, done func() error, err error) {
-	if at, done, err = t.selected(c).Unpack(); err != nil {
+	if at, done, err = t.nodeSelector(c).Unpack(); err != nil {
 		return at, nil, err
 	}
 	named, hint := c.Args().Present(), "metax-ctk cdi "+c.Command.Name+" FILE"
@@ -132,7 +132,7 @@ func (t toolkit) specHost(c *cli.Context) (at node.Selector, done func() error, 
 		named, hint = c.IsSet("spec-dir"), "metax-ctk cdi list --spec-dir DIR"
 	}
 	if err = needsHost("cdi "+c.Command.Name, at); err != nil && !named {
-		return at, nil, usagef("%w; for a spec on this machine: %s", err, hint)
+		return at, nil, usageErrorf("%w; for a spec on this machine: %s", err, hint)
 	}
 	return at, done, nil
 }
@@ -163,7 +163,7 @@ func (t toolkit) cdiList(c *cli.Context) (err error) {
 	if len(names) == 0 && len(listing.Problems()) == 0 {
 		t.warn("no CDI device " + of + "in " + strings.Join(specDirs(c), ", ") + "; to write the specs: metax-ctk cdi generate")
 	}
-	return t.print(c, listing, lines(names))
+	return t.printResult(c, listing, joinLines(names))
 }
 
 func specDirs(c *cli.Context) []string {
@@ -174,7 +174,7 @@ func specDirs(c *cli.Context) []string {
 }
 
 func (t toolkit) cdiGenerate(c *cli.Context) error {
-	maker, opt, err := t.specs(c)
+	maker, opt, err := t.specMaker(c)
 	if err != nil {
 		return err
 	}
@@ -186,11 +186,11 @@ func (t toolkit) cdiGenerate(c *cli.Context) error {
 	at, settle := maker.Selector, c.Duration("settle")
 	switch {
 	case !at.IsHost() && !c.IsSet("output"):
-		return usagef("the devices of node %q are not on this host; say where its spec goes: --output FILE, or --output -", at.Node)
+		return usageErrorf("the devices of node %q are not on this host; say where its spec goes: --output FILE, or --output -", at.Node)
 	case !at.IsHost() && c.IsSet("settle"):
 		return needsHost("cdi generate --settle", at)
 	case settle < 0:
-		return usagef("--settle %v: want a time such as 30s", settle)
+		return usageErrorf("--settle %v: want a time such as 30s", settle)
 	}
 	done, err := refresh.Job{
 		Maker: maker, Options: opt, Format: format, Output: c.String("output"), Settle: settle,
@@ -204,7 +204,7 @@ func (t toolkit) cdiGenerate(c *cli.Context) error {
 		_, err = t.Out.Write(done.Text)
 		return err
 	}
-	return t.print(c, done, lines(append([]refresh.Written{done.Written}, done.Others...)))
+	return t.printResult(c, done, joinLines(append([]refresh.Written{done.Written}, done.Others...)))
 }
 
 // specFormat is the notation that --format states, or else the output's name.
@@ -233,9 +233,9 @@ func (t toolkit) cdiCheck(c *cli.Context) (err error) {
 		return err
 	}
 	if found.OK {
-		return t.print(c, found, strings.Join(found.Files, ", ")+": up to date\n")
+		return t.printResult(c, found, strings.Join(found.Files, ", ")+": up to date\n")
 	}
-	return cmp.Or[error](t.print(c, found, lines(found.Problems)+lines(found.Drift)), errProblems)
+	return cmp.Or[error](t.printResult(c, found, joinLines(found.Problems)+joinLines(found.Drift)), errProblems)
 }
 
 func (t toolkit) cdiDiff(c *cli.Context) (err error) {
@@ -249,9 +249,9 @@ func (t toolkit) cdiDiff(c *cli.Context) (err error) {
 		return err
 	}
 	if len(drift) == 0 {
-		return t.print(c, drift, "")
+		return t.printResult(c, drift, "")
 	}
-	return cmp.Or[error](t.print(c, drift, lines(drift)), errProblems)
+	return cmp.Or[error](t.printResult(c, drift, joinLines(drift)), errProblems)
 }
 
 func (t toolkit) comparison(c *cli.Context) (refresh.Comparison, func() error, error) {
@@ -259,7 +259,7 @@ func (t toolkit) comparison(c *cli.Context) (refresh.Comparison, func() error, e
 	if err != nil {
 		return refresh.Comparison{}, nil, err
 	}
-	maker, opt, err := t.specs(c)
+	maker, opt, err := t.specMaker(c)
 	trimmed := at.IsHost() && !maker.Selector.IsHost() // a snapshot
 	if err == nil && trimmed {
 		maker.Selector, opt.EngineRoot = at, cmp.Or(c.String("engine-root"), "/")

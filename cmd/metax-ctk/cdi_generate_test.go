@@ -37,7 +37,7 @@ func TestGenerateInTurn(t *testing.T) {
 		done := make(chan end, 1)
 		go func() {
 			var out, errs bytes.Buffer
-			code := run(t.Context(), []string{"metax-ctk", "--root", root, "cdi", "generate", "--class", "gpu"}, deps{Out: &out, Err: &errs, Run: ask})
+			code := runCommandLine(t.Context(), []string{"metax-ctk", "--root", root, "cdi", "generate", "--class", "gpu"}, deps{Out: &out, Err: &errs, Run: ask})
 			done <- end{code, out.String() + errs.String()}
 		}()
 		return done
@@ -62,7 +62,7 @@ func TestGenerateInTurn(t *testing.T) {
 		}
 	}
 	var out, errs bytes.Buffer
-	if code := run(t.Context(), []string{"metax-ctk", "--root", root, "cdi", "diff"}, deps{Out: &out, Err: &errs, Run: quick}); code != 0 {
+	if code := runCommandLine(t.Context(), []string{"metax-ctk", "--root", root, "cdi", "diff"}, deps{Out: &out, Err: &errs, Run: quick}); code != 0 {
 		t.Errorf("the spec is that of before the change: exit code %d\n%s%s", code, &out, &errs)
 	}
 
@@ -75,7 +75,7 @@ func TestGenerateInTurn(t *testing.T) {
 	<-asked
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(50*time.Millisecond, cancel)
-	if code := run(ctx, []string{"metax-ctk", "--root", root, "cdi", "generate"}, deps{Out: &out, Err: &errs, Run: quick}); code != exitInterrupted {
+	if code := runCommandLine(ctx, []string{"metax-ctk", "--root", root, "cdi", "generate"}, deps{Out: &out, Err: &errs, Run: quick}); code != exitInterrupted {
 		t.Errorf("exit code %d, want %d", code, exitInterrupted)
 	}
 	close(answer)

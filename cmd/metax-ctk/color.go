@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// colored reports whether w is a terminal that wants colors: NO_COLOR (no-color.org) and
+// wantsColor reports whether w is a terminal that wants colors: NO_COLOR (no-color.org) and
 // TERM=dumb turn them off.
-func colored(w io.Writer) bool {
+func wantsColor(w io.Writer) bool {
 	return isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
@@ -18,9 +18,9 @@ var marks = []struct{ word, color string }{
 	{"runner-up", "36"}, {"picked", "32"}, {"in use", "33"}, {"divided", "35"}, {"unhealthy", "31"},
 }
 
-// paint colors the marks of GPUs and the lines about lost links, of text that may be
+// colorMarks colors the marks of GPUs and the lines about lost links, of text that may be
 // printed. Nothing is said by color alone.
-func paint(text string) string {
+func colorMarks(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
 		row := strings.TrimSuffix(line, "\n")

@@ -34,7 +34,7 @@ func (t toolkit) completionCommand() *cli.Command {
 		Action: func(c *cli.Context) error {
 			script, ok := completion.Script(c.Args().First(), "metax-ctk")
 			if !ok {
-				return usagef("name a shell: bash, zsh or fish (got %q)%s", c.Args().First(), wording.Meant(c.Args().First(), "bash", "zsh", "fish"))
+				return usageErrorf("name a shell: bash, zsh or fish (got %q)%s", c.Args().First(), wording.Meant(c.Args().First(), "bash", "zsh", "fish"))
 			}
 			_, err := io.WriteString(t.Out, script)
 			return err
@@ -51,8 +51,8 @@ type unfinished struct {
 	given    map[string]string
 }
 
-// complete returns what the last word may be. It runs no command.
-func (t toolkit) complete(app *cli.App, words []string) completion.Answer {
+// completeWord returns what the last word may be. It runs no command.
+func (t toolkit) completeWord(app *cli.App, words []string) completion.Answer {
 	last := len(words) - 1
 	current, words := words[last], words[:last]
 	u := unfinished{flags: app.Flags, commands: app.Commands, given: map[string]string{}}
@@ -60,7 +60,7 @@ func (t toolkit) complete(app *cli.App, words []string) completion.Answer {
 		word := words[0]
 		words = words[1:]
 		if !isOption(word) {
-			if c := find(u.commands, word); c != nil && len(u.args) == 0 {
+			if c := findCommand(u.commands, word); c != nil && len(u.args) == 0 {
 				u.flags, u.commands, u.usage = slices.Concat(c.Flags, u.flags), c.Subcommands, c.ArgsUsage
 			} else {
 				u.args = append(u.args, word)
@@ -103,7 +103,7 @@ func (t toolkit) complete(app *cli.App, words []string) completion.Answer {
 
 // option returns the option of that name, which may be NVIDIA's name for it; nil if it does not exist.
 func (u unfinished) option(name string) cli.Flag {
-	return cmp.Or(define(u.flags, name), define(u.flags, habits[name]))
+	return cmp.Or(findFlag(u.flags, name), findFlag(u.flags, habits[name]))
 }
 
 // options are those that help shows.
@@ -167,7 +167,7 @@ func (t toolkit) values(u unfinished, name, kind, current string) completion.Ans
 		formats, _ := formatsOf(&cli.Command{Flags: u.flags})
 		return completion.From(current, completion.Words(formats...))
 	case "format":
-		if define(u.flags, "pick") != nil {
+		if findFlag(u.flags, "pick") != nil {
 			return completion.From(current, completion.Words("matrix", "tree", "svg"))
 		}
 		return completion.From(current, completion.Words("json", "yaml"))

@@ -23,7 +23,7 @@ func TestValues(t *testing.T) {
 			default:
 				continue
 			}
-			answer := toolkit{}.complete(app, append(slices.Clone(path), "--"+name, ""))
+			answer := toolkit{}.completeWord(app, append(slices.Clone(path), "--"+name, ""))
 			nothing := len(answer.Candidates) == 0 && answer.Directive&completion.NoFiles != 0
 			if nothing != slices.Contains(free, name) {
 				t.Errorf("%v --%s: offers %v", path, name, answer)

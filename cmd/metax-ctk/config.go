@@ -103,13 +103,13 @@ func (t toolkit) configShow(c *cli.Context) error {
 	for _, e := range all {
 		rows = append(rows, []string{e.Key, e.Text(), e.Origin()})
 	}
-	return t.print(c, configurationOf(path, text != nil, all), t.table(rows))
+	return t.printResult(c, configurationOf(path, text != nil, all), t.formatTable(rows))
 }
 
 func (t toolkit) configShowOne(c *cli.Context, all []config.Effective, key string) error {
 	for _, e := range all {
 		if e.Key == key {
-			return t.print(c, ofKind{"Setting", configuredOf(e)}, terminal.Line(e.Text())+"\n")
+			return t.printResult(c, ofKind{"Setting", configuredOf(e)}, terminal.Line(e.Text())+"\n")
 		}
 	}
 	return usageError(config.Unknown(key))

@@ -21,7 +21,7 @@ func (t toolkit) configDefault(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	return t.print(c, configurationOf(config.Path, false, all), string(config.Default()))
+	return t.printResult(c, configurationOf(config.Path, false, all), string(config.Default()))
 }
 
 // configChecked is what validate found, as -o prints it.
@@ -52,10 +52,10 @@ func (t toolkit) configValidate(c *cli.Context) error {
 	found.Problems = append(found.Problems, t.configTrust(path)...)
 	found.Problems = append(found.Problems, config.Check(text)...)
 	found.OK = len(found.Problems) == 0
-	if err := t.print(c, found, found.table()); err != nil || found.OK {
+	if err := t.printResult(c, found, found.table()); err != nil || found.OK {
 		return err
 	}
-	return usagef("%s in %s", wording.Count(len(found.Problems), "problem"), path)
+	return usageErrorf("%s in %s", wording.Count(len(found.Problems), "problem"), path)
 }
 
 func (f configChecked) table() string {

@@ -70,7 +70,7 @@ func (t toolkit) configEdit(c *cli.Context, assignments []config.Assignment) err
 			return err
 		}
 	}
-	return t.print(c, done, done.table())
+	return t.printResult(c, done, done.table())
 }
 
 // checkLogDir refuses a log file of this host in a directory that does not exist: every command
@@ -89,7 +89,7 @@ func (t toolkit) checkLogDir(c *cli.Context, path string, text []byte, changes [
 	}
 	problem := fmt.Sprintf("log.file: the directory %s does not exist: sudo mkdir -p %[1]s", terminal.Line(dir))
 	if !c.IsSet("file") {
-		return usagef("%s", problem)
+		return usageErrorf("%s", problem)
 	}
 	t.warn(problem)
 	return nil

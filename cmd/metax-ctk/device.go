@@ -30,7 +30,7 @@ func (t toolkit) deviceList(c *cli.Context) error {
 	if c.Bool("sources") {
 		return t.deviceSources(c)
 	}
-	node, err := t.node(c)
+	node, err := t.loadNode(c)
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func (t toolkit) deviceList(c *cli.Context) error {
 
 // deviceSources prints where the facts about the GPUs come from.
 func (t toolkit) deviceSources(c *cli.Context) error {
-	node, sources, err := t.selected(c).Sources(c.Context)
+	node, sources, err := t.nodeSelector(c).Sources(c.Context)
 	if err != nil {
 		return err
 	}

@@ -50,17 +50,17 @@ func (t toolkit) doctor(c *cli.Context) error {
 	case err != nil:
 		return usageError(err)
 	case c.Bool("yes") && !c.Bool("fix"):
-		return usagef("--yes needs --fix")
-	case c.Bool("fix") && !t.selected(c).IsHost():
-		return needsHost("doctor --fix", t.selected(c))
+		return usageErrorf("--yes needs --fix")
+	case c.Bool("fix") && !t.nodeSelector(c).IsHost():
+		return needsHost("doctor --fix", t.nodeSelector(c))
 	case c.Bool("list"):
 		return t.doctorList(c, checks)
 	}
-	report, err := t.diagnose(c, checks)
+	report, err := t.diagnoseHost(c, checks)
 	if err == nil && c.Bool("fix") {
 		var changed bool
 		if changed, err = t.fix(c, report); changed && err == nil {
-			report, err = t.diagnose(c, checks)
+			report, err = t.diagnoseHost(c, checks)
 		}
 	}
 	if err != nil {
@@ -73,7 +73,7 @@ func (t toolkit) doctor(c *cli.Context) error {
 	if !c.Bool("verbose") {
 		report.Results, rows = nil, nil
 	}
-	if err := t.print(c, report, terminal.Table(rows)+report.Text()); err != nil {
+	if err := t.printResult(c, report, terminal.Table(rows)+report.Text()); err != nil {
 		return err
 	}
 	switch {
@@ -90,12 +90,12 @@ func (t toolkit) doctorList(c *cli.Context, checks []doctor.Check) error {
 	for _, one := range checks {
 		rows = append(rows, []string{one.ID, one.Title})
 	}
-	return t.print(c, checks, terminal.Table(rows))
+	return t.printResult(c, checks, terminal.Table(rows))
 }
 
-// diagnose looks at the host and judges what is there.
-func (t toolkit) diagnose(c *cli.Context, checks []doctor.Check) (report doctor.Report, err error) {
-	at, done, err := t.selected(c).Unpack()
+// diagnoseHost looks at the host and judges what is there.
+func (t toolkit) diagnoseHost(c *cli.Context, checks []doctor.Check) (report doctor.Report, err error) {
+	at, done, err := t.nodeSelector(c).Unpack()
 	if err != nil {
 		return doctor.Report{}, err
 	}
@@ -120,11 +120,11 @@ func (t toolkit) doctorConfig(c *cli.Context, at node.Selector) (doctor.Config, 
 	if err != nil {
 		return doctor.Config{}, fmt.Errorf("find metax-ctk: %w", err)
 	}
-	_, bad := settings()
+	_, bad := loadSettings()
 	look := doctor.Config{
 		Root: host, RecordPath: node.RecordPath, Library: at.Library, SMI: at.Run, Getenv: func(string) string { return "" },
-		Self: self, Version: version(), ConfigPath: config.Path, Settings: bad, Rules: t.settings.MACA.Rules(), SpecDirs: cdi.Dirs(),
-		Trimmed: !t.selected(c).IsHost(), LeaseDir: assign.Dir, DockerSocket: assign.DockerSocket, Image: c.String("image"),
+		Self: self, Version: toolkitVersion(), ConfigPath: config.Path, Settings: bad, Rules: t.settings.MACA.Rules(), SpecDirs: cdi.Dirs(),
+		Trimmed: !t.nodeSelector(c).IsHost(), LeaseDir: assign.Dir, DockerSocket: assign.DockerSocket, Image: c.String("image"),
 	}
 	quiet := t
 	quiet.Err, quiet.warnings = io.Discard, new(warnings)
@@ -167,7 +167,7 @@ func (t toolkit) fix(c *cli.Context, report doctor.Report) (bool, error) {
 	answers, yes, took := bufio.NewReader(t.In), c.Bool("yes"), false
 	for _, f := range report.Fixable() {
 		fmt.Fprintln(t.Err, f)
-		if !yes && !t.agrees(answers) {
+		if !yes && !t.userConfirms(answers) {
 			continue
 		}
 		for _, step := range f.Steps() {
@@ -185,8 +185,8 @@ func (t toolkit) fix(c *cli.Context, report doctor.Report) (bool, error) {
 	return took, nil
 }
 
-// agrees asks a person; every answer but yes is a no, also the end of input.
-func (t toolkit) agrees(answers *bufio.Reader) bool {
+// userConfirms asks a person; every answer but yes is a no, also the end of input.
+func (t toolkit) userConfirms(answers *bufio.Reader) bool {
 	fmt.Fprint(t.Err, "do that? [y/N] ")
 	line, err := answers.ReadString('\n')
 	if err != nil {
@@ -200,7 +200,7 @@ func (t toolkit) agrees(answers *bufio.Reader) bool {
 func (t toolkit) runSelf(ctx context.Context, args []string) error {
 	d := t.deps
 	d.Out = d.Err
-	if code := run(ctx, append([]string{"metax-ctk"}, args...), d); code != 0 {
+	if code := runCommandLine(ctx, append([]string{"metax-ctk"}, args...), d); code != 0 {
 		return fmt.Errorf("exit code %d", code)
 	}
 	return nil

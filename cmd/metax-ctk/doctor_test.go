@@ -33,7 +33,7 @@ func TestDoctorsCommands(t *testing.T) {
 			}
 		}
 		idle(app.Commands)
-		args, err := permute(app, strings.Fields(line))
+		args, err := reorderOptions(app, strings.Fields(line))
 		if err == nil {
 			err = app.RunContext(context.Background(), args)
 		}

@@ -47,7 +47,7 @@ func orUsage(err error) error {
 	return usageError(err)
 }
 
-func usagef(format string, a ...any) error { return usageError(fmt.Errorf(format, a...)) }
+func usageErrorf(format string, a ...any) error { return usageError(fmt.Errorf(format, a...)) }
 
 // The errors of commands that have already printed what went wrong.
 var (

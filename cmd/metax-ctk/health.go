@@ -28,7 +28,7 @@ func (t toolkit) healthCommand() *cli.Command {
 			Name: name, Value: value, Usage: "with --watch: `N` looks in a row " + usage,
 			Action: func(_ *cli.Context, n int) error {
 				if n < 1 {
-					return usagef("--%s %d: want at least 1", name, n)
+					return usageErrorf("--%s %d: want at least 1", name, n)
 				}
 				return nil
 			},
@@ -58,16 +58,16 @@ func (t toolkit) health(c *cli.Context) error {
 	if err := needWatch(c, "interval", "bad", "good", "failed"); err != nil {
 		return err
 	}
-	if c.Bool("refresh") && (c.Bool("watch") || !t.selected(c).IsHost()) {
-		return usagef("--refresh is for one look at a host: leave out --watch and --node")
+	if c.Bool("refresh") && (c.Bool("watch") || !t.nodeSelector(c).IsHost()) {
+		return usageErrorf("--refresh is for one look at a host: leave out --watch and --node")
 	}
 	ignored := words(c.String("ignore"))
 	for _, code := range ignored {
 		if !health.IsCode(code) {
-			return usagef("--ignore %q: want %s or %s-N%s", code, strings.Join(health.Codes, ", "), health.Vendor, wording.Meant(code, health.Codes...))
+			return usageErrorf("--ignore %q: want %s or %s-N%s", code, strings.Join(health.Codes, ", "), health.Vendor, wording.Meant(code, health.Codes...))
 		}
 	}
-	selector := t.selected(c)
+	selector := t.nodeSelector(c)
 	_, selector.In = selector.Kind() // from now on it can be read again
 	if !c.Bool("watch") {
 		selector = selector.AskOnce() // the look and the lost links have questions in common
@@ -86,7 +86,7 @@ func (t toolkit) health(c *cli.Context) error {
 	for _, name := range words(c.String("exclude")) {
 		key, ok := look.Key(name)
 		if !ok {
-			return usagef("--exclude: %q is not a GPU of this node (metax-ctk device list)", name)
+			return usageErrorf("--exclude: %q is not a GPU of this node (metax-ctk device list)", name)
 		}
 		rules.Exclude = append(rules.Exclude, key)
 	}
@@ -96,7 +96,7 @@ func (t toolkit) health(c *cli.Context) error {
 		return t.watchHealth(c, &looker, rules, state, changes)
 	}
 	lost := selector.LostLinks(c.Context, state)
-	if err := t.print(c, healthReport{APIVersion: gpu.APIVersion, Kind: "Health", State: state, LostLinks: lost}, healthTable(state)+lostText(lost)); err != nil {
+	if err := t.printResult(c, healthReport{APIVersion: gpu.APIVersion, Kind: "Health", State: state, LostLinks: lost}, healthTable(state)+lostText(lost)); err != nil {
 		return err
 	}
 	if !state.AllHealthy() {
@@ -107,7 +107,7 @@ func (t toolkit) health(c *cli.Context) error {
 
 // refreshOn has the record and the specs written anew if a look differs from the one before.
 func (t toolkit) refreshOn(c *cli.Context, look health.Look) error {
-	host, err := hostfs.New(t.selected(c).Root)
+	host, err := hostfs.New(t.nodeSelector(c).Root)
 	if err != nil {
 		return err
 	}
@@ -171,7 +171,7 @@ func (t toolkit) watchHealth(c *cli.Context, looker *node.Looker, rules health.R
 					return err
 				}
 			}
-			if err := t.print(c, healthChange{APIVersion: gpu.APIVersion, Kind: "HealthChange", Generation: state.Generation, Change: change}, changeLine(change)); err != nil {
+			if err := t.printResult(c, healthChange{APIVersion: gpu.APIVersion, Kind: "HealthChange", Generation: state.Generation, Change: change}, changeLine(change)); err != nil {
 				return err
 			}
 		}
@@ -245,7 +245,7 @@ func intervalFlag(value time.Duration, usage string) cli.Flag {
 		Name: "interval", Value: value, Usage: usage,
 		Action: func(_ *cli.Context, d time.Duration) error {
 			if d < 100*time.Millisecond {
-				return usagef("--interval %s: want at least 100ms", d)
+				return usageErrorf("--interval %s: want at least 100ms", d)
 			}
 			return nil
 		},

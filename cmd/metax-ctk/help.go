@@ -15,8 +15,8 @@ import (
 //go:embed help
 var help embed.FS
 
-// description returns what the help of a command says: that of "cdi list" is cdi-list.
-func description(command string) string {
+// commandHelp returns what the help of a command says: that of "cdi list" is cdi-list.
+func commandHelp(command string) string {
 	text, _ := help.ReadFile("help/" + command + ".txt") // TestEveryCommand looks at each
 	return strings.TrimSuffix(string(text), "\n")
 }

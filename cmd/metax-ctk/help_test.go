@@ -37,7 +37,7 @@ func TestEveryCommand(t *testing.T) {
 			if !strings.Contains(help, "Example") || !strings.Contains(help, "metax-ctk "+strings.Join(path, " ")) {
 				t.Errorf("%v --help has no example of itself:\n%s", path, help)
 			}
-			if c.Name != "completion" && define(c.Flags, "o") == nil {
+			if c.Name != "completion" && findFlag(c.Flags, "o") == nil {
 				t.Errorf("%v has no -o", path)
 			}
 			if c.Usage == "" {
@@ -86,7 +86,7 @@ func TestPermute(t *testing.T) {
 		{"m pick 4 --help", "m pick --help -- 4"},
 		{"m version version", "m version -- version"},
 	} {
-		got, err := permute(toolkit{}.app(), strings.Fields(tc.in))
+		got, err := reorderOptions(toolkit{}.app(), strings.Fields(tc.in))
 		if err != nil || strings.Join(got, " ") != tc.want {
 			t.Errorf("%s: got %q, %v, want %q", tc.in, strings.Join(got, " "), err, tc.want)
 		}
@@ -94,7 +94,7 @@ func TestPermute(t *testing.T) {
 	for _, in := range []string{
 		"m pick 4 --polcy x", "m device list --policy spread", "m pick 4 --policy",
 	} {
-		if got, err := permute(toolkit{}.app(), strings.Fields(in)); exitCode(err) != exitUsage {
+		if got, err := reorderOptions(toolkit{}.app(), strings.Fields(in)); exitCode(err) != exitUsage {
 			t.Errorf("%s: got %q, %v, want a usage error", in, got, err)
 		}
 	}

@@ -28,8 +28,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
-// keeper opens the leases of the node, which must be a host.
-func (t toolkit) keeper(c *cli.Context, node gpu.Node) (assign.Keeper, error) {
+// leaseKeeper opens the leases of the node, which must be a host.
+func (t toolkit) leaseKeeper(c *cli.Context, node gpu.Node) (assign.Keeper, error) {
 	return t.keeperOf(c, node, false)
 }
 
@@ -40,7 +40,7 @@ func (t toolkit) keeperOf(c *cli.Context, node gpu.Node, stopped bool) (assign.K
 		return assign.Keeper{}, err
 	}
 	k, err := assign.New(assign.Config{
-		Node: node, Root: t.selected(c).Root, Ignore: setting(c, "gpus-ignore", t.settings.Ignore), WaitMax: most,
+		Node: node, Root: t.nodeSelector(c).Root, Ignore: optionOrSetting(c, "gpus-ignore", t.settings.Ignore), WaitMax: most,
 		GRPC: func(proc *procfs.Proc, devices holders.Devices, s lease.State) []lease.Source {
 			all := containerds(proc, devices, s)
 			if socket := t.settings.Kubelet; socket.Text != config.KubeletOff {
@@ -91,13 +91,13 @@ func containerds(proc *procfs.Proc, devices holders.Devices, s lease.State) []le
 	return sources
 }
 
-// report returns who uses the GPUs of the node, as the named sources see it, or all of them
+// holderReport returns who uses the GPUs of the node, as the named sources see it, or all of them
 // without names. GPUs of a node that is not a host have no users.
-func (t toolkit) report(c *cli.Context, node gpu.Node, only ...string) (lease.Report, error) {
-	if !t.selected(c).IsHost() {
+func (t toolkit) holderReport(c *cli.Context, node gpu.Node, only ...string) (lease.Report, error) {
+	if !t.nodeSelector(c).IsHost() {
 		return lease.Report{}, nil
 	}
-	k, err := t.keeper(c, node)
+	k, err := t.leaseKeeper(c, node)
 	if err != nil {
 		return lease.Report{}, err
 	}
@@ -120,10 +120,10 @@ func withoutServed(report lease.Report) lease.Report {
 	return report
 }
 
-// holders are those of the report as they count for a request that names these GPUs,
+// findHolders are those of the report as they count for a request that names these GPUs,
 // with warnings of what the report could not see.
-func (t toolkit) holders(c *cli.Context, node gpu.Node, named ...gpu.BDF) ([]usage.Holder, error) {
-	report, err := t.report(c, node)
+func (t toolkit) findHolders(c *cli.Context, node gpu.Node, named ...gpu.BDF) ([]usage.Holder, error) {
+	report, err := t.holderReport(c, node)
 	if err != nil {
 		return nil, fmt.Errorf("find out which GPUs are in use: %w", err)
 	}
@@ -136,7 +136,7 @@ func (t toolkit) holders(c *cli.Context, node gpu.Node, named ...gpu.BDF) ([]usa
 // simulated node are all free. It returns the toolkit to go on with, because the file may
 // have been its standard input.
 func (t toolkit) warnUnknown(c *cli.Context) toolkit {
-	kind, in := t.selected(c).Kind()
+	kind, in := t.nodeSelector(c).Kind()
 	t.In = in
 	if kind == node.Snapshot || kind == node.File {
 		t.warn(fmt.Sprintf("the node is a %s: it does not say which GPUs are in use", kind))
@@ -175,10 +175,10 @@ func needsHost(command string, at node.Selector) error {
 	if kind == "" {
 		kind = "simulated node"
 		if _, err := sim.Node(at.Node); err != nil {
-			return usagef("%s needs a host; %q is not one", command, at.Node)
+			return usageErrorf("%s needs a host; %q is not one", command, at.Node)
 		}
 	}
-	return usagef("%s needs a host; %s is a %s", command, at.Node, kind)
+	return usageErrorf("%s needs a host; %s is a %s", command, at.Node, kind)
 }
 
 func sourceFlag() cli.Flag {
@@ -187,7 +187,7 @@ func sourceFlag() cli.Flag {
 		Action: func(_ *cli.Context, names []string) error {
 			for _, name := range names {
 				if !slices.Contains(ps.SourceNames, name) {
-					return usagef("unknown source %q: %s%s", name, strings.Join(ps.SourceNames, ", "), wording.Meant(name, ps.SourceNames...))
+					return usageErrorf("unknown source %q: %s%s", name, strings.Join(ps.SourceNames, ", "), wording.Meant(name, ps.SourceNames...))
 				}
 			}
 			return nil

@@ -84,14 +84,14 @@ func (t toolkit) leaseGC(c *cli.Context) error {
 
 // writable opens the leases of the node for a command that changes them.
 func (t toolkit) writable(c *cli.Context) (gpu.Node, assign.Keeper, error) {
-	if err := needsHost("lease "+c.Command.Name, t.selected(c)); err != nil {
+	if err := needsHost("lease "+c.Command.Name, t.nodeSelector(c)); err != nil {
 		return gpu.Node{}, assign.Keeper{}, err
 	}
-	node, err := t.node(c)
+	node, err := t.loadNode(c)
 	if err != nil {
 		return gpu.Node{}, assign.Keeper{}, err
 	}
-	k, err := t.keeper(c, node)
+	k, err := t.leaseKeeper(c, node)
 	return node, k, err
 }
 
@@ -105,7 +105,7 @@ func (t toolkit) printReleased(c *cli.Context, leases []ps.Lease, requests []lea
 		released.Ended = append(released.Ended, r.ID)
 	}
 	if len(leases)+len(requests) == 0 {
-		return t.print(c, released, "nothing to do\n")
+		return t.printResult(c, released, "nothing to do\n")
 	}
 	var text strings.Builder
 	for _, id := range released.Ended {
@@ -118,22 +118,22 @@ func (t toolkit) printReleased(c *cli.Context, leases []ps.Lease, requests []lea
 		}
 		text.WriteString("\n")
 	}
-	return t.print(c, released, text.String())
+	return t.printResult(c, released, text.String())
 }
 
 func (t toolkit) leaseList(c *cli.Context) error {
 	t = t.warnUnknown(c)
-	node, err := t.node(c)
+	node, err := t.loadNode(c)
 	if err != nil {
 		return err
 	}
-	report, err := t.report(c, node)
+	report, err := t.holderReport(c, node)
 	if err != nil {
 		return err
 	}
 	t.warnLost(report.State.Lost)
 	told := ps.DescribeLeases(node, report)
-	return t.print(c, told, t.leaseTable(told))
+	return t.printResult(c, told, t.leaseTable(told))
 }
 
 func (t toolkit) leaseTable(told ps.Leases) string {
@@ -147,9 +147,9 @@ func (t toolkit) leaseTable(told ps.Leases) string {
 			state += ": " + l.Why
 		}
 		container := cmp.Or(l.Name, usage.ShortID(l.Container))
-		rows = append(rows, []string{l.ID, strings.TrimPrefix(gpusOf(l), "GPU "), state, container, l.Engine, l.User, clock(l.Since)})
+		rows = append(rows, []string{l.ID, strings.TrimPrefix(gpusOf(l), "GPU "), state, container, l.Engine, l.User, formatTime(l.Since)})
 	}
-	return t.table(rows) + summaryLine(told.Summary) + t.queueTable(told.Queue) + sourceNote(told.Sources)
+	return t.formatTable(rows) + summaryLine(told.Summary) + t.queueTable(told.Queue) + sourceNote(told.Sources)
 }
 
 // gpusOf names the lease's GPUs, by address if the node has lost some.
@@ -176,18 +176,18 @@ func (t toolkit) leaseInitCommand() *cli.Command {
 }
 
 func (t toolkit) leaseInit(c *cli.Context) error {
-	if err := needsHost("lease init", t.selected(c)); err != nil {
+	if err := needsHost("lease init", t.nodeSelector(c)); err != nil {
 		return err
 	}
 	// The directory is made at boot, before the GPUs may be there.
-	k, err := t.keeper(c, gpu.NewNode(""))
+	k, err := t.leaseKeeper(c, gpu.NewNode(""))
 	if err != nil {
 		return err
 	}
 	gid := k.Ledger.DefaultGID
 	if c.IsSet("group") {
 		if gid, err = ledger.GroupID(c.String("group")); err != nil {
-			return usagef("--group %w", err)
+			return usageErrorf("--group %w", err)
 		}
 	}
 	if err := k.Ledger.Init(gid); err != nil {
@@ -197,5 +197,5 @@ func (t toolkit) leaseInit(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	return t.print(c, made, fmt.Sprintf("%s %s:%s %s\n", made.Path, made.Owner, made.Group, made.Mode))
+	return t.printResult(c, made, fmt.Sprintf("%s %s:%s %s\n", made.Path, made.Owner, made.Group, made.Mode))
 }

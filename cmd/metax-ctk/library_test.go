@@ -30,7 +30,7 @@ func TestLibrary(t *testing.T) {
 	discovered := func() (gpu.Node, string) {
 		var out, said bytes.Buffer
 		fail := func(context.Context, string, ...string) ([]byte, error) { return nil, errors.New("exit status 1") }
-		code := run(t.Context(), []string{"metax-ctk", "--root", root, "device", "list", "-o", "json"},
+		code := runCommandLine(t.Context(), []string{"metax-ctk", "--root", root, "device", "list", "-o", "json"},
 			deps{In: strings.NewReader(""), Out: &out, Err: &said, Library: child.Library(), Run: fail})
 		var got gpu.Node
 		if err := json.Unmarshal(out.Bytes(), &got); err != nil || code != 0 {

@@ -51,13 +51,13 @@ func macaPathFlag() cli.Flag {
 // snapshot. Other nodes have no files.
 func (t toolkit) installations(look func(*cli.Context, *hostfs.Root, maca.Listing) error) cli.ActionFunc {
 	return func(c *cli.Context) (err error) {
-		at, done, err := t.selected(c).Unpack()
+		at, done, err := t.nodeSelector(c).Unpack()
 		if err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, done()) }()
 		if !at.IsHost() {
-			return usagef("node %q has no files, so it has no MXMACA to look at", at.Node)
+			return usageErrorf("node %q has no files, so it has no MXMACA to look at", at.Node)
 		}
 		host, err := hostfs.New(at.Root)
 		if err != nil {
@@ -76,7 +76,7 @@ func (t toolkit) macaList(c *cli.Context, host *hostfs.Root, listing maca.Listin
 		t.warn(i.Warnings...)
 		found.Installations = append(found.Installations, maca.Summarize(i, maca.Inspect(host, i)))
 	}
-	err := t.print(c, found, macaTable(found.Installations))
+	err := t.printResult(c, found, macaTable(found.Installations))
 	if err == nil && len(listing.MACA()) == 0 {
 		_, err = listing.Choose("")
 	}
@@ -112,7 +112,7 @@ func (t toolkit) macaCheck(c *cli.Context, host *hostfs.Root, listing maca.Listi
 	driver := sysfs.ReadModule(host, map[string]sysfs.Unpack{".zst": unzstd})
 	t.warn(driver.Warnings...)
 	found := maca.Check(install, maca.Inspect(host, install), driver, t.settings.MACA.Rules(), listing.Warnings)
-	if err := t.print(c, found, macaCheckedText(found)); err != nil || found.OK {
+	if err := t.printResult(c, found, macaCheckedText(found)); err != nil || found.OK {
 		return err
 	}
 	return errProblems

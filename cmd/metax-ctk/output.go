@@ -17,7 +17,7 @@ import (
 
 // formatsOf returns what -o may be for a command, also in words.
 func formatsOf(command *cli.Command) (formats []string, words string) {
-	if define(command.Flags, "gpu") != nil {
+	if findFlag(command.Flags, "gpu") != nil {
 		return []string{"table", "json", "yaml", "csv"}, "table, json, yaml or csv"
 	}
 	return []string{"table", "json", "yaml"}, "table, json or yaml"
@@ -34,23 +34,23 @@ func outputFlag(command *cli.Command) cli.Flag {
 			switch {
 			case slices.Contains(formats, v):
 				return nil
-			case slices.Contains(topologyFormats, v) && define(c.Command.Flags, "format") != nil:
-				return usagef("unknown output format %q: %s; did you mean --format %[1]s?", v, words)
-			case meant == "" && define(c.Command.Flags, "output") != nil:
-				return usagef("-o %s: -o is the format of what is printed: %s. To write a file: --output %[1]s", v, words)
+			case slices.Contains(topologyFormats, v) && findFlag(c.Command.Flags, "format") != nil:
+				return usageErrorf("unknown output format %q: %s; did you mean --format %[1]s?", v, words)
+			case meant == "" && findFlag(c.Command.Flags, "output") != nil:
+				return usageErrorf("-o %s: -o is the format of what is printed: %s. To write a file: --output %[1]s", v, words)
 			}
-			return usagef("unknown output format %q: %s%s", v, words, meant)
+			return usageErrorf("unknown output format %q: %s%s", v, words, meant)
 		},
 	}
 }
 
-// print writes value as a JSON or YAML document, or else the table for people, as -o says.
-func (t toolkit) print(c *cli.Context, value any, table string) error {
-	return t.write(c, value, table, c.Bool("watch"))
+// printResult writes value as a JSON or YAML document, or else the table for people, as -o says.
+func (t toolkit) printResult(c *cli.Context, value any, table string) error {
+	return t.writeResult(c, value, table, c.Bool("watch"))
 }
 
-// write is print; several says that the value is one of several, so that JSON is one line.
-func (t toolkit) write(c *cli.Context, value any, table string, several bool) error {
+// writeResult is print; several says that the value is one of several, so that JSON is one line.
+func (t toolkit) writeResult(c *cli.Context, value any, table string, several bool) error {
 	text := []byte(terminal.Lines(table))
 	var err error
 	switch c.String("output-format") {
@@ -103,8 +103,8 @@ func document(c *cli.Context, value any) ([]byte, error) {
 	return fmt.Appendf(nil, `{"apiVersion":%q,"kind":%q,%s`, gpu.APIVersion, kind, members), nil
 }
 
-// lines has each of the values in a line of its own, also one of several lines.
-func lines[T any](values []T) string {
+// joinLines has each of the values in a line of its own, also one of several lines.
+func joinLines[T any](values []T) string {
 	var text strings.Builder
 	for _, v := range values {
 		fmt.Fprintln(&text, terminal.Line(fmt.Sprint(v)))

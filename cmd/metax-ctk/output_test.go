@@ -18,7 +18,7 @@ func TestErrorIsOneCleanLine(t *testing.T) {
 		{"--gpus-ignore", "x", "config", hostile},
 	} {
 		var out, said bytes.Buffer
-		code := run(t.Context(), append([]string{"metax-ctk"}, args...), deps{Out: &out, Err: &said})
+		code := runCommandLine(t.Context(), append([]string{"metax-ctk"}, args...), deps{Out: &out, Err: &said})
 		line, ended := strings.CutSuffix(said.String(), "\n")
 		if code == 0 || !ended || !terminal.Clean(line) || !strings.HasPrefix(line, "metax-ctk: ") {
 			t.Errorf("%q: exit code %d, said %q", args, code, said.String())

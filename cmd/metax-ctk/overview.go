@@ -19,20 +19,20 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
-// overview is what metax-ctk prints without a command: the node in a few lines, and what to type
+// showOverview is what metax-ctk prints without a command: the node in a few lines, and what to type
 // next.
-func (t toolkit) overview(c *cli.Context) error {
+func (t toolkit) showOverview(c *cli.Context) error {
 	if c.Args().Present() {
-		return group(c)
+		return showSubcommands(c)
 	}
-	node, err := t.node(c)
+	node, err := t.loadNode(c)
 	if err != nil {
 		if errors.Is(err, discover.ErrNoGPU) {
 			err = fmt.Errorf("%w; all commands: metax-ctk --help", err)
 		}
 		return err
 	}
-	holders, err := t.holders(c, node)
+	holders, err := t.findHolders(c, node)
 	if err != nil {
 		t.warn(err.Error())
 	}
@@ -52,7 +52,7 @@ func (t toolkit) overview(c *cli.Context) error {
 		say("", "%s", line)
 	}
 	say("free", "%s", freeOf(node, holders))
-	if t.selected(c).IsHost() {
+	if t.nodeSelector(c).IsHost() {
 		say("CDI", "%s", t.specsOf(c))
 	}
 	out.WriteString("\n")
@@ -147,7 +147,7 @@ func freeOf(n gpu.Node, holders []usage.Holder) string {
 
 // specsOf counts the devices of the CDI specs of GPUs.
 func (t toolkit) specsOf(c *cli.Context) string {
-	host, err := hostfs.New(t.selected(c).Root)
+	host, err := hostfs.New(t.nodeSelector(c).Root)
 	if err != nil {
 		return err.Error()
 	}

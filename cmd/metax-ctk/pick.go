@@ -54,7 +54,7 @@ func pickFlags() []cli.Flag {
 // pick is the command.
 func (t toolkit) pick(c *cli.Context) error {
 	count := c.Args().First()
-	node, err := t.node(c)
+	node, err := t.loadNode(c)
 	if err != nil {
 		return err
 	}
@@ -62,17 +62,17 @@ func (t toolkit) pick(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	free, err := t.free(c, node, holders)
+	free, err := t.freeGPUs(c, node, holders)
 	if err != nil {
 		return err
 	}
-	answer, err := t.answer(c, node, t.graph(node), count, free, holders)
+	answer, err := t.pickGPUs(c, node, t.buildGraph(node), count, free, holders)
 	if err != nil {
 		return err
 	}
 	result := describePick(node, answer)
 	result.Held = assign.Held(node, holders)
-	return t.print(c, result, result.text(c.Bool("verbose")))
+	return t.printResult(c, result, result.answerText(c.Bool("verbose")))
 }
 
 func describePick(node gpu.Node, a alloc.Answer) picked {
@@ -86,8 +86,8 @@ func describePick(node gpu.Node, a alloc.Answer) picked {
 	return p
 }
 
-// text is the answer for a person: the GPUs, and what was asked to be said.
-func (p picked) text(figures bool) string {
+// answerText is the answer for a person: the GPUs, and what was asked to be said.
+func (p picked) answerText(figures bool) string {
 	text := wording.List(p.GPUs) + "\n"
 	if p.Explanation != nil {
 		text += p.Explanation.Text(figures)

@@ -18,21 +18,21 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
-// ask reads the request for count GPUs that the command's options make, and the
+// requestFromOptions reads the request for count GPUs that the command's options make, and the
 // picker for it.
-func (t toolkit) ask(c *cli.Context, node gpu.Node, graph *topology.Graph, count string, free []int) (req alloc.Request, picker *alloc.Picker, err error) {
+func (t toolkit) requestFromOptions(c *cli.Context, node gpu.Node, graph *topology.Graph, count string, free []int) (req alloc.Request, picker *alloc.Picker, err error) {
 	n, err := strconv.Atoi(count)
 	if err != nil || n < 1 {
-		return req, nil, usagef("%s %q: want a number of GPUs from 1 to %d", c.Command.Name, count, len(node.GPUs))
+		return req, nil, usageErrorf("%s %q: want a number of GPUs from 1 to %d", c.Command.Name, count, len(node.GPUs))
 	}
 	req = alloc.Request{N: n, Free: free, Explain: c.Bool("explain")}
-	if req.Policy, err = t.policy(c); err != nil {
+	if req.Policy, err = t.requestedPolicy(c); err != nil {
 		return req, nil, err
 	}
-	if req.Scope, err = alloc.ParseScope(setting(c, "scope", t.settings.Scope)); err != nil {
+	if req.Scope, err = alloc.ParseScope(optionOrSetting(c, "scope", t.settings.Scope)); err != nil {
 		return req, nil, usageError(err)
 	}
-	if req.Sizes, err = alloc.ParseSizeRule(setting(c, "sizes", t.settings.Sizes)); err != nil {
+	if req.Sizes, err = alloc.ParseSizeRule(optionOrSetting(c, "sizes", t.settings.Sizes)); err != nil {
 		return req, nil, usageError(err)
 	}
 	req.SizesOrigin = "--sizes or METAX_CTK_GPUS_SIZES"
@@ -44,20 +44,20 @@ func (t toolkit) ask(c *cli.Context, node gpu.Node, graph *topology.Graph, count
 			return req, nil, err
 		}
 		if named := len(req.Required); named > n {
-			return req, nil, usagef("--require names %d GPUs, more than the %d requested", named, n)
+			return req, nil, usageErrorf("--require names %d GPUs, more than the %d requested", named, n)
 		}
 	}
 	weights, err := alloc.ParseWeights(c.String("weights"))
 	if err != nil {
 		return req, nil, usageError(err)
 	}
-	picker, err = t.picker(node, graph, weights)
+	picker, err = t.newPicker(node, graph, weights)
 	return req, picker, err
 }
 
-// answer is the answer to what ask reads, with its warnings printed.
-func (t toolkit) answer(c *cli.Context, node gpu.Node, graph *topology.Graph, count string, free []int, holders []usage.Holder) (alloc.Answer, error) {
-	req, picker, err := t.ask(c, node, graph, count, free)
+// pickGPUs is the answer to what requestFromOptions reads, with its warnings printed.
+func (t toolkit) pickGPUs(c *cli.Context, node gpu.Node, graph *topology.Graph, count string, free []int, holders []usage.Holder) (alloc.Answer, error) {
+	req, picker, err := t.requestFromOptions(c, node, graph, count, free)
 	if err != nil {
 		return alloc.Answer{}, err
 	}
@@ -72,9 +72,9 @@ func (t toolkit) answer(c *cli.Context, node gpu.Node, graph *topology.Graph, co
 	return answer, err
 }
 
-// policy returns the policy of --policy or of the configuration.
-func (t toolkit) policy(c *cli.Context) (key.Policy, error) {
-	policy, err := alloc.ParsePolicy(setting(c, "policy", t.settings.Policy))
+// requestedPolicy returns the policy of --policy or of the configuration.
+func (t toolkit) requestedPolicy(c *cli.Context) (key.Policy, error) {
+	policy, err := alloc.ParsePolicy(optionOrSetting(c, "policy", t.settings.Policy))
 	return policy, orUsage(err)
 }
 
@@ -84,21 +84,21 @@ func (t toolkit) pickHolders(c *cli.Context, node gpu.Node, all string) ([]usage
 	if c.IsSet("free") {
 		return nil, nil
 	}
-	required, _ := indices(node, "--require", c.String("require")) // ask says what is wrong with it
+	required, _ := resolveGPUs(node, "--require", c.String("require")) // requestFromOptions says what is wrong with it
 	named := make([]gpu.BDF, len(required))
 	for i, index := range required {
 		named[i] = node.GPUs[index].BDF
 	}
-	holders, err := t.holders(c, node, named...)
+	holders, err := t.findHolders(c, node, named...)
 	if err != nil {
 		return nil, fmt.Errorf("%w; --free all %s, also those in use or unhealthy", err, all)
 	}
 	return holders, nil
 }
 
-// free returns the GPUs that --free names, otherwise the healthy ones that the holders
+// freeGPUs returns the GPUs that --free names, otherwise the healthy ones that the holders
 // do not use.
-func (t toolkit) free(c *cli.Context, node gpu.Node, holders []usage.Holder) ([]int, error) {
+func (t toolkit) freeGPUs(c *cli.Context, node gpu.Node, holders []usage.Holder) ([]int, error) {
 	if !c.IsSet("free") {
 		return assign.Free(node, holders), nil
 	}
@@ -112,8 +112,8 @@ func (t toolkit) free(c *cli.Context, node gpu.Node, holders []usage.Holder) ([]
 	return free, nil
 }
 
-// picker returns the Picker for a graph of the node.
-func (t toolkit) picker(node gpu.Node, graph *topology.Graph, weights link.Weights) (*alloc.Picker, error) {
+// newPicker returns the Picker for a graph of the node.
+func (t toolkit) newPicker(node gpu.Node, graph *topology.Graph, weights link.Weights) (*alloc.Picker, error) {
 	if weights == link.BandwidthWeights && !bandwidthKnown(node) {
 		t.warn("--weights=bandwidth has no effect: no link that is up has a known bandwidth (field gbps, docs/node.md)")
 	}
@@ -134,14 +134,14 @@ func whole(node gpu.Node, option, list string) ([]int, error) {
 	return picked, orUsage(err)
 }
 
-// indices resolves a list of GPU names that an option was given.
-func indices(node gpu.Node, option, list string) ([]int, error) {
+// resolveGPUs resolves a list of GPU names that an option was given.
+func resolveGPUs(node gpu.Node, option, list string) ([]int, error) {
 	named, err := assign.Indices(node, option, list)
 	return named, orUsage(err)
 }
 
-// graph builds the node's graph; its warnings are those of the node.
-func (t toolkit) graph(node gpu.Node) *topology.Graph {
+// buildGraph builds the node's graph; its warnings are those of the node.
+func (t toolkit) buildGraph(node gpu.Node) *topology.Graph {
 	graph, warnings := topology.New(node)
 	t.warnNode(warnings...)
 	return graph

@@ -39,7 +39,7 @@ func (t toolkit) ps(c *cli.Context) error {
 	}
 	t = t.warnUnknown(c)
 	if c.Bool("watch") {
-		return t.watch(c, c.Duration("interval"), t.psOnce)
+		return t.repeatCommand(c, c.Duration("interval"), t.psOnce)
 	}
 	return t.psOnce(c)
 }
@@ -49,7 +49,7 @@ func (t toolkit) psOnce(c *cli.Context) error {
 	if c.IsSet("source") {
 		t.Run = nil
 	}
-	node, err := t.node(c)
+	node, err := t.loadNode(c)
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (t toolkit) psOnce(c *cli.Context) error {
 		return err
 	}
 	readings := t.readingsBeside(c, node)
-	report, err := t.report(c, node, c.StringSlice("source")...)
+	report, err := t.holderReport(c, node, c.StringSlice("source")...)
 	load := <-readings
 	if err != nil {
 		return fmt.Errorf("find out which GPUs are in use: %w", err)
@@ -73,7 +73,7 @@ func (t toolkit) psOnce(c *cli.Context) error {
 // for a request of named sources, which metax-docker makes before a container starts.
 func (t toolkit) readingsBeside(c *cli.Context, n gpu.Node) <-chan []gpu.Reading {
 	answer := make(chan []gpu.Reading, 1)
-	if at := t.selected(c); at.IsHost() && !c.IsSet("source") && discover.NotLoaded(n) == "" {
+	if at := t.nodeSelector(c); at.IsHost() && !c.IsSet("source") && discover.NotLoaded(n) == "" {
 		go func() {
 			readings, _, err := at.Readings(c.Context, n, 0)
 			if err != nil && !errors.Is(err, discover.ErrNoReadings) && c.Context.Err() == nil {
@@ -104,7 +104,7 @@ func psRows(o ps.Occupancy) [][]string {
 		for _, h := range g.Holders {
 			container, engine := containerOf(h)
 			rows = append(rows, []string{
-				strconv.Itoa(g.Index), stateOf(g, h), holderOf(h), container, engine, h.User, clock(h.Since), strings.Join(h.Sources, "+"),
+				strconv.Itoa(g.Index), stateOf(g, h), holderOf(h), container, engine, h.User, formatTime(h.Since), strings.Join(h.Sources, "+"),
 			})
 		}
 	}
@@ -213,9 +213,9 @@ func (t toolkit) queueTable(queue []ps.Waiting) string {
 		if q.EndedBy != "" {
 			state += " by " + q.EndedBy
 		}
-		rows = append(rows, []string{position, q.ID, which, state, strconv.Itoa(q.PID), q.User, clock(q.Since), waited.String()})
+		rows = append(rows, []string{position, q.ID, which, state, strconv.Itoa(q.PID), q.User, formatTime(q.Since), waited.String()})
 	}
-	return "\n" + t.table(rows)
+	return "\n" + t.formatTable(rows)
 }
 
 // ignoredNote has a line for each container that asks for GPUs by its environment and has none.
@@ -255,8 +255,8 @@ func sourceNote(sources []ps.Source) string {
 	return "\n" + terminal.Line(strings.Join(rest, "; ")) + "\n"
 }
 
-// clock is a time for people, empty for none.
-func clock(t time.Time) string {
+// formatTime is a time for people, empty for none.
+func formatTime(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}

@@ -111,7 +111,7 @@ func TestWatch(t *testing.T) {
 		out := rounds{left: tc.writes, cancel: cancel}
 		var errs bytes.Buffer
 		args := []string{"metax-ctk", "--node", "c500-1", "ps", "--watch", "--interval", "100ms", "-o", tc.format}
-		if code := run(ctx, args, deps{Out: &out, Err: &errs}); code != exitInterrupted || errs.Len() > 0 {
+		if code := runCommandLine(ctx, args, deps{Out: &out, Err: &errs}); code != exitInterrupted || errs.Len() > 0 {
 			t.Errorf("%s: exit code %d: %s", tc.format, code, &errs)
 		}
 		docs := slices.DeleteFunc(strings.Split(out.text.String(), tc.sep), func(s string) bool { return s == "" })
@@ -193,7 +193,7 @@ not on this machine: podman; incomplete: processes: some; no answer: containerd 
 }
 
 func TestClock(t *testing.T) {
-	if got := clock(time.Time{}); got != "" {
+	if got := formatTime(time.Time{}); got != "" {
 		t.Errorf("no time: %q", got)
 	}
 }

@@ -46,7 +46,7 @@ func TestReference(t *testing.T) {
 func output(t *testing.T, args ...string) string {
 	t.Helper()
 	var out, errs bytes.Buffer
-	if code := run(context.Background(), append([]string{"metax-ctk"}, args...), deps{Out: &out, Err: &errs}); code != 0 {
+	if code := runCommandLine(context.Background(), append([]string{"metax-ctk"}, args...), deps{Out: &out, Err: &errs}); code != 0 {
 		t.Fatalf("metax-ctk %v: exit code %d: %s", args, code, &errs)
 	}
 	return out.String()

@@ -21,7 +21,7 @@ func leftOut(c *cli.Context, node gpu.Node) (isOut func(index int) bool, err err
 	if !c.IsSet("gpu") {
 		return func(int) bool { return false }, nil
 	}
-	chosen, err := indices(node, "--gpu", c.String("gpu"))
+	chosen, err := resolveGPUs(node, "--gpu", c.String("gpu"))
 	return func(index int) bool { return !slices.Contains(chosen, index) }, err
 }
 
@@ -29,7 +29,7 @@ func leftOut(c *cli.Context, node gpu.Node) (isOut func(index int) bool, err err
 // write.
 func (t toolkit) printRows(c *cli.Context, value any, rows [][]string, below string, several bool) error {
 	if c.String("output-format") != "csv" {
-		return t.write(c, value, t.table(rows)+terminal.Wrap(below, terminalWidth(t.Out)), several)
+		return t.writeResult(c, value, t.formatTable(rows)+terminal.Wrap(below, terminalWidth(t.Out)), several)
 	}
 	var text bytes.Buffer
 	if err := csv.NewWriter(&text).WriteAll(rows); err != nil {
@@ -40,7 +40,7 @@ func (t toolkit) printRows(c *cli.Context, value any, rows [][]string, below str
 	return err
 }
 
-// table is rows as a table that fits the terminal.
-func (t toolkit) table(rows [][]string) string {
+// formatTable is rows as a table that fits the terminal.
+func (t toolkit) formatTable(rows [][]string) string {
 	return terminal.Fit(rows, terminalWidth(t.Out))
 }

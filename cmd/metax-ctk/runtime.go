@@ -88,7 +88,7 @@ func (t toolkit) runtimeWitness(c *cli.Context) error {
 		return t.runtimeInUse(c)
 	}
 	if c.NArg() > 0 && !c.Bool("check") {
-		return usagef("witness takes no argument without --check")
+		return usageErrorf("witness takes no argument without --check")
 	}
 	seen, err := setup.DeviceNodes()
 	if err != nil {
@@ -101,7 +101,7 @@ func (t toolkit) runtimeWitness(c *cli.Context) error {
 		}
 		return nil
 	}
-	return t.print(c, seen, lines(seen))
+	return t.printResult(c, seen, joinLines(seen))
 }
 
 // runtimeName matches what every engine accepts as the name of a runtime.
@@ -129,7 +129,7 @@ func (t toolkit) runtimeConfigure(c *cli.Context) error {
 		},
 		Remove: c.Bool("remove"), OnlyName: c.IsSet("name"), Verify: c.Bool("verify"),
 		DryRun: dry, Restart: c.Bool("restart"), Store: store,
-		Node: func() (gpu.Node, error) { return t.node(c) },
+		Node: func() (gpu.Node, error) { return t.loadNode(c) },
 	})
 	switch {
 	case errors.Is(err, setup.ErrUnknown):
@@ -137,7 +137,7 @@ func (t toolkit) runtimeConfigure(c *cli.Context) error {
 	case all == nil:
 		return err
 	}
-	err = cmp.Or(t.print(c, all, outcomeText(all, dry)), err)
+	err = cmp.Or(t.printResult(c, all, outcomeText(all, dry)), err)
 	if dry && !c.Bool("dry-run") {
 		fmt.Fprintln(t.Err, "metax-ctk: nothing was changed; to do it, add --yes, or --engine NAME for one engine")
 	}
@@ -149,9 +149,9 @@ func (t toolkit) runtimeConfigure(c *cli.Context) error {
 
 // setupHost is the host whose engines are set up.
 func (t toolkit) setupHost(c *cli.Context) (setup.Host, error) {
-	at := t.selected(c)
+	at := t.nodeSelector(c)
 	if !at.IsHost() {
-		return setup.Host{}, usagef("node %q has no engines that could be set up; leave out --node", at.Node)
+		return setup.Host{}, usageErrorf("node %q has no engines that could be set up; leave out --node", at.Node)
 	}
 	root, err := hostfs.New(at.Root)
 	if err != nil {
@@ -185,18 +185,18 @@ func setupStore(c *cli.Context, host *setup.Host) (backup.Store, error) {
 func checkConfigure(c *cli.Context) error {
 	switch {
 	case c.Bool("yes") && c.Bool("dry-run"):
-		return usagef("--yes and --dry-run exclude one another")
+		return usageErrorf("--yes and --dry-run exclude one another")
 	case c.Bool("remove") && c.Bool("verify"):
-		return usagef("--remove and --verify exclude one another")
+		return usageErrorf("--remove and --verify exclude one another")
 	case c.Bool("verify") && (c.Bool("dry-run") || c.Bool("restart")):
-		return usagef("--verify changes nothing: leave out --dry-run and --restart")
+		return usageErrorf("--verify changes nothing: leave out --dry-run and --restart")
 	case c.String("engine") == setup.Auto && (c.IsSet("config") || c.IsSet("engine-version")):
-		return usagef("--config and --engine-version need one engine: name it with --engine")
+		return usageErrorf("--config and --engine-version need one engine: name it with --engine")
 	case c.IsSet("engine-version") && !engine.ParseVersion(c.String("engine-version")).Known():
-		return usagef("--engine-version %q is not a version such as 28.5.2", c.String("engine-version"))
+		return usageErrorf("--engine-version %q is not a version such as 28.5.2", c.String("engine-version"))
 	}
 	if name := c.String("name"); !runtimeName.MatchString(name) {
-		return usagef("--name %q: a name is made of letters, digits, dots, dashes and underscores", name)
+		return usageErrorf("--name %q: a name is made of letters, digits, dots, dashes and underscores", name)
 	}
 	for _, option := range []string{"config", "runtime-path", "hook", "spec-dir"} {
 		paths := c.StringSlice(option)
@@ -205,7 +205,7 @@ func checkConfigure(c *cli.Context) error {
 		}
 		for _, p := range paths {
 			if c.IsSet(option) && (!path.IsAbs(p) || path.Clean(p) != p || strings.ContainsFunc(p, unicode.IsControl)) {
-				return usagef(`--%s %q is not a clean absolute path (no ".", "..", "//" or "/" at the end)`, option, p)
+				return usageErrorf(`--%s %q is not a clean absolute path (no ".", "..", "//" or "/" at the end)`, option, p)
 			}
 		}
 	}

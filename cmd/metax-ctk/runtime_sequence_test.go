@@ -323,7 +323,7 @@ func (w *walk) run(args ...string) bool {
 // do returns its exit code and what it prints.
 func (w *walk) do(args ...string) (code int, said string) {
 	var out, bad bytes.Buffer
-	code = run(w.Context(), w.line(args...), deps{In: strings.NewReader(""), Out: &out, Err: &bad})
+	code = runCommandLine(w.Context(), w.line(args...), deps{In: strings.NewReader(""), Out: &out, Err: &bad})
 	return code, out.String() + bad.String()
 }
 

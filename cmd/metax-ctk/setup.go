@@ -55,14 +55,14 @@ func (t toolkit) setup(c *cli.Context) error {
 	case err != nil:
 		return err
 	case c.Bool("undo") && c.Bool("yes"):
-		return usagef("--undo and --yes exclude one another: --undo restarts no engine")
+		return usageErrorf("--undo and --yes exclude one another: --undo restarts no engine")
 	case host.Root.Real() && os.Geteuid() != 0:
 		return errors.New("setup writes files of this host and restarts engines, so it needs root: sudo metax-ctk setup")
 	}
 	done := hostSetup{Engines: []setup.Outcome{}, Next: []string{}}
 	var node gpu.Node
 	if !c.Bool("undo") {
-		if node, err = t.node(c); err != nil {
+		if node, err = t.loadNode(c); err != nil {
 			return err
 		}
 		done.GPUs, done.Groups = len(node.GPUs), host.Groups(node)
@@ -84,7 +84,7 @@ func (t toolkit) setup(c *cli.Context) error {
 	}
 	if !order.DryRun && !order.Remove {
 		err = errors.Join(err, host.Finish(c.Context, order, done.Engines, t.restartAgreed(c)))
-		report, bad := t.diagnose(c, doctor.Checks())
+		report, bad := t.diagnoseHost(c, doctor.Checks())
 		done.Findings, err = report.Findings, errors.Join(err, bad)
 	}
 	return t.setupVerdict(c, done, err)
@@ -108,7 +108,7 @@ func (t toolkit) setupVerdict(c *cli.Context, done hostSetup, failed error) erro
 	case done.Ready:
 		done.Next = append(done.Next, "metax-docker run --rm --gpus=1 ubuntu ls /dev/dri")
 	}
-	err := t.print(c, done, done.text(c.Bool("dry-run")))
+	err := t.printResult(c, done, done.text(c.Bool("dry-run")))
 	switch {
 	case failed != nil || err != nil:
 		return errors.Join(failed, err)
@@ -122,7 +122,7 @@ func (t toolkit) setupVerdict(c *cli.Context, done hostSetup, failed error) erro
 
 // setupSpecs writes the CDI specs, or in a dry run returns how those that are there differ.
 func (t toolkit) setupSpecs(c *cli.Context) ([]refresh.Written, []cdi.Difference, error) {
-	maker, opt, err := t.specs(c)
+	maker, opt, err := t.specMaker(c)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -149,7 +149,7 @@ func (t toolkit) restartAgreed(c *cli.Context) func(setup.Outcome) bool {
 			return false
 		}
 		fmt.Fprintf(t.Err, "metax-ctk: %s has to restart (%s), which %s; ", e.Engine, e.Activate, terminal.Line(whatStops(e.Stops)))
-		return t.agrees(answers)
+		return t.userConfirms(answers)
 	}
 }
 
@@ -173,7 +173,7 @@ func (s hostSetup) text(dry bool) string {
 	if s.GPUs > 0 {
 		fmt.Fprintf(w, "node: %s\n", wording.Count(s.GPUs, "GPU"))
 	}
-	w.WriteString(lines(s.Specs) + lines(s.Drift) + outcomeText(s.Engines, dry))
+	w.WriteString(joinLines(s.Specs) + joinLines(s.Drift) + outcomeText(s.Engines, dry))
 	for _, g := range s.Groups {
 		fmt.Fprintf(w, "group %s: its members, and root, may open the GPUs: sudo usermod -aG %[1]s USER\n", terminal.Line(g))
 	}

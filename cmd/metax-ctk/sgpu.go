@@ -67,7 +67,7 @@ type sliceRow struct {
 func rowOf(g gpu.GPU, s gpu.Slice) sliceRow { return sliceRow{g.Index, g.UUID, s} }
 
 func (t toolkit) sgpuList(c *cli.Context) error {
-	node, err := t.node(c)
+	node, err := t.loadNode(c)
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (t toolkit) sgpuList(c *cli.Context) error {
 			rows = append(rows, rowOf(g, s))
 		}
 	}
-	return t.print(c, rows, sliceTable(rows))
+	return t.printResult(c, rows, sliceTable(rows))
 }
 
 func sliceTable(slices []sliceRow) string {
@@ -102,17 +102,17 @@ func sliceTable(slices []sliceRow) string {
 
 // hostNode returns the host's node, whose GPUs a command changes.
 func (t toolkit) hostNode(c *cli.Context) (gpu.Node, error) {
-	if err := needsHost("sgpu "+c.Command.Name, t.selected(c)); err != nil {
+	if err := needsHost("sgpu "+c.Command.Name, t.nodeSelector(c)); err != nil {
 		return gpu.Node{}, err
 	}
-	return t.node(c)
+	return t.loadNode(c)
 }
 
 // oneGPU resolves the name of a GPU that a command was given.
 func oneGPU(node gpu.Node, name string) (gpu.GPU, error) {
-	at, err := indices(node, "GPU", name)
+	at, err := resolveGPUs(node, "GPU", name)
 	if err == nil && (len(at) != 1 || name == "all") {
-		err = usagef("GPU %q: name one GPU", name)
+		err = usageErrorf("GPU %q: name one GPU", name)
 	}
 	if err != nil {
 		return gpu.GPU{}, err
@@ -120,9 +120,9 @@ func oneGPU(node gpu.Node, name string) (gpu.GPU, error) {
 	return node.GPUs[at[0]], nil
 }
 
-// changer returns the sgpu.Changer of the host, and the host.
-func (t toolkit) changer(c *cli.Context) (sgpu.Changer, *hostfs.Root, error) {
-	host, err := hostfs.New(t.selected(c).Root)
+// sgpuChanger returns the sgpu.Changer of the host, and the host.
+func (t toolkit) sgpuChanger(c *cli.Context) (sgpu.Changer, *hostfs.Root, error) {
+	host, err := hostfs.New(t.nodeSelector(c).Root)
 	if err != nil {
 		return sgpu.Changer{}, nil, err
 	}
@@ -146,7 +146,7 @@ func (t toolkit) sgpuRemove(c *cli.Context) error {
 		for _, ref := range refs {
 			bdfs = append(bdfs, node.GPUs[ref.GPU].BDF)
 		}
-		if holders, err = t.holders(c, node, bdfs...); err != nil {
+		if holders, err = t.findHolders(c, node, bdfs...); err != nil {
 			return err
 		}
 	}
@@ -155,14 +155,14 @@ func (t toolkit) sgpuRemove(c *cli.Context) error {
 		g := node.GPUs[ref.GPU]
 		s := g.Slices[ref.Slice]
 		if s.Kind != gpu.SliceSGPU {
-			return usagef("slice %q is a virtual function; mx-smi vm --disable-vf removes all of them", s.Name())
+			return usageErrorf("slice %q is a virtual function; mx-smi vm --disable-vf removes all of them", s.Name())
 		}
 		if err := assign.InUse(g, holders); err != nil {
 			return fmt.Errorf("%w. To remove its slices anyway: --force", err)
 		}
 		rows = append(rows, rowOf(g, s))
 	}
-	changer, host, err := t.changer(c)
+	changer, host, err := t.sgpuChanger(c)
 	if err != nil {
 		return err
 	}
@@ -185,5 +185,5 @@ func (t toolkit) sgpuRemove(c *cli.Context) error {
 	for _, row := range removed {
 		fmt.Fprintf(&text, "removed %s of GPU %d\n", row.Name(), row.GPU)
 	}
-	return cmp.Or(t.print(c, result, text.String()+nextSpec), failed)
+	return cmp.Or(t.printResult(c, result, text.String()+nextSpec), failed)
 }

@@ -23,17 +23,17 @@ type created struct {
 func orderOf(c *cli.Context) (sgpu.Order, error) {
 	for _, needed := range []string{"compute", "vram"} {
 		if !c.IsSet(needed) {
-			return sgpu.Order{}, usagef("--%s is missing: how large is the slice?", needed)
+			return sgpu.Order{}, usageErrorf("--%s is missing: how large is the slice?", needed)
 		}
 	}
 	o := sgpu.Order{Count: c.Int("count"), Enable: c.Bool("enable")}
 	o.Compute, o.QoS, o.Alias = c.Int("compute"), c.String("qos"), c.String("alias")
 	var err error
 	if o.MemoryMiB, err = sgpu.ParseSize(c.String("vram")); err != nil {
-		return sgpu.Order{}, usagef("--vram: %w", err)
+		return sgpu.Order{}, usageErrorf("--vram: %w", err)
 	}
 	if o.Count < 1 || o.Count > gpu.MaxSlices {
-		return sgpu.Order{}, usagef("--count %d: want 1 to %d", o.Count, gpu.MaxSlices)
+		return sgpu.Order{}, usageErrorf("--count %d: want 1 to %d", o.Count, gpu.MaxSlices)
 	}
 	if err := o.Check(); err != nil {
 		return sgpu.Order{}, usageError(err)
@@ -59,7 +59,7 @@ func (t toolkit) sgpuCreate(c *cli.Context) error {
 		return err
 	}
 	done := created{GPU: g.Index, Enabled: g.Mode != gpu.ModeSGPU}
-	changer, host, err := t.changer(c)
+	changer, host, err := t.sgpuChanger(c)
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (t toolkit) sgpuCreate(c *cli.Context) error {
 	if made == nil {
 		return failed
 	}
-	if now, err := t.selected(c).Load(c.Context); err != nil {
+	if now, err := t.nodeSelector(c).Load(c.Context); err != nil {
 		t.warn(fmt.Sprintf("the slices are created, but their device nodes are not known: %v", err))
 	} else {
 		g, _ := now.Lookup(g.BDF)
@@ -85,13 +85,13 @@ func (t toolkit) sgpuCreate(c *cli.Context) error {
 	for _, s := range made {
 		done.Slices = append(done.Slices, rowOf(g, s))
 	}
-	return cmp.Or(t.print(c, done, sliceTable(done.Slices)+nextSpec), failed)
+	return cmp.Or(t.printResult(c, done, sliceTable(done.Slices)+nextSpec), failed)
 }
 
 // enable switches a GPU that is not in use to slice mode. A lease reserves it meanwhile, so
 // that no other command can take it between the look and the switch.
 func (t toolkit) enable(c *cli.Context, node gpu.Node, g gpu.GPU, changer sgpu.Changer) error {
-	k, err := t.keeper(c, node)
+	k, err := t.leaseKeeper(c, node)
 	if err != nil {
 		return err
 	}

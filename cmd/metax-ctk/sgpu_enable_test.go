@@ -88,7 +88,7 @@ func TestSGPUEnable(t *testing.T) {
 			}
 			var out, errs bytes.Buffer
 			words := []string{"metax-ctk", "--root", root, "sgpu", "create", "0", "--enable", "--compute", "5", "--vram", "2G"}
-			code := run(ctx, words, deps{Out: &out, Err: &errs, Run: tool})
+			code := runCommandLine(ctx, words, deps{Out: &out, Err: &errs, Run: tool})
 			if code != tc.code || !strings.Contains(errs.String(), tc.says) || switched != tc.switched {
 				t.Errorf("exit code %d, switched: %t, says %s", code, switched, &errs)
 			}

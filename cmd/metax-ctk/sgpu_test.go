@@ -38,7 +38,7 @@ func sliced(t *testing.T, library mxsml.Run, root string, args ...string) (out, 
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	words := append([]string{"metax-ctk", "--root", root, "sgpu"}, args...)
-	code = run(context.Background(), words, deps{Out: &stdout, Err: &stderr, Library: library, Run: child.Tool})
+	code = runCommandLine(context.Background(), words, deps{Out: &stdout, Err: &stderr, Library: library, Run: child.Tool})
 	return stdout.String(), stderr.String(), code
 }
 
@@ -143,7 +143,7 @@ func TestSGPUToolLies(t *testing.T) {
 	} {
 		calls = nil
 		var out, errs bytes.Buffer
-		code := run(context.Background(), append([]string{"metax-ctk", "--root", root, "sgpu"}, tc.args...), deps{Out: &out, Err: &errs, Run: lie})
+		code := runCommandLine(context.Background(), append([]string{"metax-ctk", "--root", root, "sgpu"}, tc.args...), deps{Out: &out, Err: &errs, Run: lie})
 		if code != exitFailed || !strings.Contains(errs.String(), tc.says) || out.Len() > 0 {
 			t.Errorf("%v: exit code %d, %s%s", tc.args, code, &out, &errs)
 		}

@@ -56,15 +56,15 @@ func (t toolkit) simList(c *cli.Context) error {
 	for _, e := range entries {
 		rows = append(rows, []string{e.Name, strconv.Itoa(e.GPUs), e.Model, strconv.Itoa(len(e.Domains))})
 	}
-	return t.print(c, entries, terminal.Table(rows))
+	return t.printResult(c, entries, terminal.Table(rows))
 }
 
 func (t toolkit) simCreate(c *cli.Context) error {
 	args := c.Args().Slice()
-	at := t.selected(c)
+	at := t.nodeSelector(c)
 	at.Node, at.Root, at.Surroundings = args[0], "", true
 	if at.IsHost() {
-		return usagef("simulate %q: name a simulated node (metax-ctk sim list) or a file", args[0])
+		return usageErrorf("simulate %q: name a simulated node (metax-ctk sim list) or a file", args[0])
 	}
 	node, err := at.Load(c.Context)
 	if err != nil {
@@ -86,7 +86,7 @@ func (t toolkit) simCreate(c *cli.Context) error {
 		Root string `json:"root"`
 		GPUs int    `json:"gpus"`
 	}{args[0], args[1], len(node.GPUs)}
-	return t.print(c, made, fmt.Sprintf("%s: %s below %s\nnext: metax-ctk --root %[3]s topology print\n", made.Node, wording.Count(made.GPUs, "GPU"), made.Root))
+	return t.printResult(c, made, fmt.Sprintf("%s: %s below %s\nnext: metax-ctk --root %[3]s topology print\n", made.Node, wording.Count(made.GPUs, "GPU"), made.Root))
 }
 
 // programDir is where this program is.

@@ -44,9 +44,9 @@ func fileFlag() cli.Flag {
 func snapshotFile(c *cli.Context) (string, error) {
 	switch {
 	case c.IsSet("output") && c.NArg() > 0:
-		return "", usagef("the file is named twice: by --output, and as %q", c.Args().First())
+		return "", usageErrorf("the file is named twice: by --output, and as %q", c.Args().First())
 	case (c.IsSet("output") && c.String("output") == "") || (c.NArg() > 0 && c.Args().First() == ""):
-		return "", usagef("the name of the file is empty; write a name, or - for standard output")
+		return "", usageErrorf("the name of the file is empty; write a name, or - for standard output")
 	case c.IsSet("output"):
 		return c.String("output"), nil
 	case c.NArg() > 0:
@@ -63,8 +63,8 @@ func snapshotFile(c *cli.Context) (string, error) {
 
 // snapshotHost returns the host of which snapshots are taken.
 func (t toolkit) snapshotHost(c *cli.Context) (capture.Host, error) {
-	at := t.selected(c)
-	return capture.Host{Selector: at, LookPath: exec.LookPath, Run: child.Run, Version: version()}, needsHost(c.Command.Name, at)
+	at := t.nodeSelector(c)
+	return capture.Host{Selector: at, LookPath: exec.LookPath, Run: child.Run, Version: toolkitVersion()}, needsHost(c.Command.Name, at)
 }
 
 // savedSnapshot is a snapshot that was written to a file, as -o prints it.
@@ -88,7 +88,7 @@ func (t toolkit) saveSnapshot(c *cli.Context, s capture.Taken) error {
 		return err
 	}
 	if name == "-" && c.String("output-format") != "table" {
-		return usagef("a snapshot is text: -o %s needs a file", c.String("output-format"))
+		return usageErrorf("a snapshot is text: -o %s needs a file", c.String("output-format"))
 	}
 	text, err := s.Format()
 	if err != nil {
@@ -108,5 +108,5 @@ func (t toolkit) saveSnapshot(c *cli.Context, s capture.Taken) error {
 		head = strings.TrimSuffix(head, "\n") + "; it replaces an older file of this name\n"
 	}
 	next := fmt.Sprintf("next: read it, then send it; to show the node: metax-ctk --node %s topology print\n", name)
-	return t.print(c, done, head+lines(done.Notes)+next)
+	return t.printResult(c, done, head+joinLines(done.Notes)+next)
 }

@@ -40,7 +40,7 @@ func ctk(t *testing.T, d deps, args ...string) (code int, out, said string) {
 		d.In = strings.NewReader("")
 	}
 	d.Out, d.Err = &stdout, &stderr
-	code = run(t.Context(), append([]string{"metax-ctk"}, args...), d)
+	code = runCommandLine(t.Context(), append([]string{"metax-ctk"}, args...), d)
 	return code, stdout.String(), stderr.String()
 }
 

@@ -34,7 +34,7 @@ func (t toolkit) top(c *cli.Context) error {
 	// once, and the readings are queried in the background.
 	quick := t
 	quick.Library, quick.Run = nil, nil
-	node, err := quick.selected(c).Load(c.Context)
+	node, err := quick.nodeSelector(c).Load(c.Context)
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (t toolkit) behindScreen() toolkit {
 
 // askReadings asks what the GPUs measure.
 func (t toolkit) askReadings(c *cli.Context, node gpu.Node) top.Question {
-	selected := t.selected(c)
+	selected := t.nodeSelector(c)
 	return func(ctx context.Context, number int) func(top.State) top.State {
 		readings, source, err := selected.Readings(ctx, node, number)
 		now := time.Now()
@@ -93,14 +93,14 @@ func (t toolkit) askReadings(c *cli.Context, node gpu.Node) top.Question {
 // readings are, and nobody uses those of a file.
 func (t toolkit) askUsers(c *cli.Context, node gpu.Node) (top.Question, error) {
 	var madeUp lease.Report
-	if at := t.selected(c); !at.IsHost() {
+	if at := t.nodeSelector(c); !at.IsHost() {
 		if _, err := sim.Node(at.Node); err == nil {
 			madeUp.Holders = sim.Holders(node)
 		}
 	}
 	see := func(context.Context) (lease.Report, error) { return madeUp, nil }
-	if t.selected(c).IsHost() {
-		k, err := t.keeper(c, node)
+	if t.nodeSelector(c).IsHost() {
+		k, err := t.leaseKeeper(c, node)
 		if err != nil {
 			return nil, err
 		}

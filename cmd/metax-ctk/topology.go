@@ -55,26 +55,26 @@ func (t toolkit) topologyPrint(c *cli.Context) error {
 		"matrix": picture.Matrix, "tree": picture.Tree, "svg": picture.SVG,
 	}[c.String("format")]
 	if v := c.String("format"); v == "json" || v == "yaml" {
-		return usagef("unknown format %q: matrix, tree or svg; did you mean -o %[1]s?", v)
+		return usageErrorf("unknown format %q: matrix, tree or svg; did you mean -o %[1]s?", v)
 	}
 	if !ok {
-		return usagef("unknown format %q: matrix, tree or svg%s", c.String("format"), wording.Meant(c.String("format"), topologyFormats...))
+		return usageErrorf("unknown format %q: matrix, tree or svg%s", c.String("format"), wording.Meant(c.String("format"), topologyFormats...))
 	}
-	node, err := t.node(c)
+	node, err := t.loadNode(c)
 	if err != nil {
 		return err
 	}
-	view := picture.View{Node: node, Graph: t.graph(node), LinksUnknown: discover.LinksUnknown(node)}
+	view := picture.View{Node: node, Graph: t.buildGraph(node), LinksUnknown: discover.LinksUnknown(node)}
 	var holders []usage.Holder
 	switch {
 	case !c.IsSet("busy"):
 		// The topology does not depend on the users of GPUs.
-		if holders, err = t.holders(c, node); err != nil {
+		if holders, err = t.findHolders(c, node); err != nil {
 			t.warn(err.Error())
 		}
 		view.InUse, view.Users = assign.Held(node, holders), assign.HolderNames(node, holders)
 	case c.String("busy") != "none":
-		if view.InUse, err = indices(node, "--busy", c.String("busy")); err != nil {
+		if view.InUse, err = resolveGPUs(node, "--busy", c.String("busy")); err != nil {
 			return err
 		}
 	}
@@ -93,12 +93,12 @@ func (t toolkit) topologyPrint(c *cli.Context) error {
 			err = picture.Tree(&text, view)
 		}
 	}
-	if err == nil && c.String("output-format") == "table" && c.String("format") != "svg" && colored(t.Out) {
+	if err == nil && c.String("output-format") == "table" && c.String("format") != "svg" && wantsColor(t.Out) {
 		t.endWarnings()
-		_, err = io.WriteString(t.Out, paint(terminal.Lines(text.String())))
+		_, err = io.WriteString(t.Out, colorMarks(terminal.Lines(text.String())))
 		return err
 	}
-	return cmp.Or(err, t.print(c, result, text.String()))
+	return cmp.Or(err, t.printResult(c, result, text.String()))
 }
 
 // markPicked marks the GPUs of --pick, and returns why these, with --explain.
@@ -107,7 +107,7 @@ func (t toolkit) markPicked(c *cli.Context, view *picture.View, holders []usage.
 	if count == "" {
 		for _, name := range []string{"free", "require", "scope", "sizes", "policy", "weights", "explain"} {
 			if c.IsSet(name) {
-				return nil, usagef("--%s needs --pick N", name)
+				return nil, usageErrorf("--%s needs --pick N", name)
 			}
 		}
 		return nil, nil
@@ -115,11 +115,11 @@ func (t toolkit) markPicked(c *cli.Context, view *picture.View, holders []usage.
 	free := assign.Without(view.Node.Healthy(), view.InUse)
 	if c.IsSet("free") || !c.IsSet("busy") {
 		var err error
-		if free, err = t.free(c, view.Node, holders); err != nil {
+		if free, err = t.freeGPUs(c, view.Node, holders); err != nil {
 			return nil, err
 		}
 	}
-	answer, err := t.answer(c, view.Node, view.Graph, count, free, holders)
+	answer, err := t.pickGPUs(c, view.Node, view.Graph, count, free, holders)
 	if err != nil {
 		return nil, err
 	}

@@ -52,9 +52,9 @@ type scoredSize struct {
 
 func (t toolkit) topologyScore(c *cli.Context) error {
 	if c.Bool("all") == c.Args().Present() {
-		return usagef("score: either N or --all")
+		return usageErrorf("score: either N or --all")
 	}
-	policy, err := t.policy(c)
+	policy, err := t.requestedPolicy(c)
 	if err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func (t toolkit) topologyScore(c *cli.Context) error {
 	if err != nil {
 		return usageError(err)
 	}
-	node, err := t.node(c)
+	node, err := t.loadNode(c)
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (t toolkit) topologyScore(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	free, err := t.free(c, node, holders)
+	free, err := t.freeGPUs(c, node, holders)
 	if err != nil {
 		return err
 	}
@@ -84,15 +84,15 @@ func (t toolkit) topologyScore(c *cli.Context) error {
 	if !c.Bool("all") {
 		n, err := strconv.Atoi(c.Args().First())
 		if err != nil || n < 1 {
-			return usagef("score %q: want a number of GPUs from 1 to %d", c.Args().First(), len(node.GPUs))
+			return usageErrorf("score %q: want a number of GPUs from 1 to %d", c.Args().First(), len(node.GPUs))
 		}
 		sizes = []int{n}
 		if err := assign.Unmet(node, alloc.Request{N: n}, holders); err != nil {
 			return err
 		}
 	}
-	graph := t.graph(node)
-	picker, err := t.picker(node, graph, weights)
+	graph := t.buildGraph(node)
+	picker, err := t.newPicker(node, graph, weights)
 	if err != nil {
 		return err
 	}
@@ -120,9 +120,9 @@ func (t toolkit) topologyScore(c *cli.Context) error {
 	}
 	if c.Bool("all") {
 		result.Scores, result.Losses = peer.NewHAMiTable(scores).String(), peer.NewHAMiTable(losses).String()
-		return t.print(c, result, result.table())
+		return t.printResult(c, result, result.table())
 	}
-	return t.print(c, result, result.Sizes[0].text())
+	return t.printResult(c, result, result.Sizes[0].text())
 }
 
 // heaviest returns the weights and the cuts of the heaviest sets of those sizes.

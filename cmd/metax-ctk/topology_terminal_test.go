@@ -47,7 +47,7 @@ func onTerminal(t *testing.T, columns uint16, args ...string) (out, stderr strin
 		read <- string(text)
 	}()
 	var errors bytes.Buffer
-	code := run(t.Context(), append([]string{"metax-ctk"}, args...), deps{Out: terminal, Err: &errors})
+	code := runCommandLine(t.Context(), append([]string{"metax-ctk"}, args...), deps{Out: terminal, Err: &errors})
 	terminal.Close()
 	if out = <-read; code != 0 {
 		t.Fatalf("%v: exit code %d: %s", args, code, errors.String())
@@ -93,7 +93,7 @@ func TestColors(t *testing.T) {
 		}
 	}
 	var plain bytes.Buffer
-	run(t.Context(), append([]string{"metax-ctk"}, line...), deps{Out: &plain, Err: io.Discard})
+	runCommandLine(t.Context(), append([]string{"metax-ctk"}, line...), deps{Out: &plain, Err: io.Discard})
 	for _, env := range []struct{ name, value string }{{"NO_COLOR", "1"}, {"TERM", "dumb"}} {
 		t.Run(env.name, func(t *testing.T) {
 			t.Setenv(env.name, env.value)
@@ -116,7 +116,7 @@ func TestPaint(t *testing.T) {
 		"chosen 0,1 over 4,5\n": "chosen 0,1 over 4,5\n",
 		"picked\n":              "picked\n",
 	} {
-		if got := paint(in); got != want {
+		if got := colorMarks(in); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)
 		}
 	}

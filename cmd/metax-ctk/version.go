@@ -11,8 +11,8 @@ import (
 // buildVersion is set by the linker (Makefile).
 var buildVersion string
 
-// version is the one the Makefile states, or else the module's.
-func version() string {
+// toolkitVersion is the one the Makefile states, or else the module's.
+func toolkitVersion() string {
 	if buildVersion != "" {
 		return buildVersion
 	}
@@ -32,8 +32,8 @@ func (t toolkit) versionCommand() *cli.Command {
 				Go      string `json:"go"`
 				OS      string `json:"os"`
 				Arch    string `json:"arch"`
-			}{Version: version(), Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
-			return t.print(c, v, fmt.Sprintf("metax-ctk %s (%s, %s/%s)\n", v.Version, v.Go, v.OS, v.Arch))
+			}{Version: toolkitVersion(), Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
+			return t.printResult(c, v, fmt.Sprintf("metax-ctk %s (%s, %s/%s)\n", v.Version, v.Go, v.OS, v.Arch))
 		},
 	}
 }

@@ -32,7 +32,7 @@ func (t toolkit) waitCommand() *cli.Command {
 				Name: "timeout", DefaultText: "no limit", Usage: "wait at most `TIME`; 0s looks once",
 				Action: func(_ *cli.Context, d time.Duration) error {
 					if d < 0 {
-						return usagef("--timeout %s: want 0s or more", d)
+						return usageErrorf("--timeout %s: want 0s or more", d)
 					}
 					return nil
 				},
@@ -43,11 +43,11 @@ func (t toolkit) waitCommand() *cli.Command {
 
 func (t toolkit) wait(c *cli.Context) error {
 	t = t.warnUnknown(c)
-	node, err := t.node(c)
+	node, err := t.loadNode(c)
 	if err != nil {
 		return err
 	}
-	req, picker, err := t.ask(c, node, t.graph(node), c.Args().First(), assign.Free(node, nil))
+	req, picker, err := t.requestFromOptions(c, node, t.buildGraph(node), c.Args().First(), assign.Free(node, nil))
 	if err != nil {
 		return err
 	}
@@ -58,16 +58,16 @@ func (t toolkit) wait(c *cli.Context) error {
 	}
 	t.warn(answer.Warnings...)
 	result := describePick(node, answer)
-	return t.print(c, waited{lease.APIVersion, "Wait", result}, result.text(false))
+	return t.printResult(c, waited{lease.APIVersion, "Wait", result}, result.answerText(false))
 }
 
 // await returns the answer as soon as the request can be met. On a node that is not a
 // host, nobody uses a GPU.
 func (t toolkit) await(c *cli.Context, node gpu.Node, picker *alloc.Picker, req alloc.Request) (alloc.Answer, error) {
-	if !t.selected(c).IsHost() {
+	if !t.nodeSelector(c).IsHost() {
 		return picker.Pick(req)
 	}
-	k, err := t.keeper(c, node)
+	k, err := t.leaseKeeper(c, node)
 	if err != nil {
 		return alloc.Answer{}, err
 	}

@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watch repeats a command that prints, with a pause in between, until the context
+// repeatCommand repeats a command that prints, with a pause in between, until the context
 // ends. A terminal is cleared before each round.
-func (t toolkit) watch(c *cli.Context, pause time.Duration, once func(*cli.Context) error) error {
+func (t toolkit) repeatCommand(c *cli.Context, pause time.Duration, once func(*cli.Context) error) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for round := 0; ; round++ {
@@ -37,7 +37,7 @@ func (t toolkit) watch(c *cli.Context, pause time.Duration, once func(*cli.Conte
 func needWatch(c *cli.Context, options ...string) error {
 	for _, name := range options {
 		if c.IsSet(name) && !c.Bool("watch") {
-			return usagef("--%s needs --watch", name)
+			return usageErrorf("--%s needs --watch", name)
 		}
 	}
 	return nil

@@ -21,14 +21,14 @@ var updateLdcache = action{
 		unix.CAP_SYS_ADMIN, unix.CAP_SYS_CHROOT, unix.CAP_SETPCAP, unix.CAP_DAC_OVERRIDE, unix.CAP_DAC_READ_SEARCH,
 	},
 	run: func(j *job, options map[string][]string) error {
-		root, err := j.root()
+		root, err := j.containerRoot()
 		if err != nil {
 			return err
 		}
-		err = ldcache.Update(root, options["folder"], execute, j.warn)
+		err = ldcache.Update(root, options["folder"], execute, j.addWarning)
 		for _, skip := range []error{ldcache.ErrNoLoader, ldcache.ErrNoLdconfig, unix.EROFS} {
 			if errors.Is(err, skip) {
-				j.warn("update-ldcache skipped: " + err.Error())
+				j.addWarning("update-ldcache skipped: " + err.Error())
 				return nil
 			}
 		}

@@ -48,14 +48,14 @@ func run(args []string, j *job) int {
 	// An engine shows only one line of a hook that failed, so warnings are printed
 	// only if it did not.
 	if err := perform(args, j); err != nil {
-		j.print(err.Error())
+		j.printMessage(err.Error())
 		return 1
 	}
 	for _, warning := range j.warnings {
-		j.print("warning: " + warning)
+		j.printMessage("warning: " + warning)
 	}
 	if j.omitted > 0 {
-		j.print(fmt.Sprintf("warning: and %d more", j.omitted))
+		j.printMessage(fmt.Sprintf("warning: and %d more", j.omitted))
 	}
 	return 0
 }
@@ -70,7 +70,7 @@ func perform(args []string, j *job) error {
 		return err
 	}
 	for _, warning := range warnings {
-		j.warn(warning)
+		j.addWarning(warning)
 	}
 	var capabilities []privilege.Capability
 	for _, step := range steps {
@@ -82,8 +82,8 @@ func perform(args []string, j *job) error {
 	return j.run(steps)
 }
 
-// print prints one line.
-func (j *job) print(text string) {
+// printMessage prints one line.
+func (j *job) printMessage(text string) {
 	_, _ = j.err.Write([]byte("metax-hook: " + terminal.Message(text) + "\n")) // the error has nowhere else to go
 }
 
@@ -91,8 +91,8 @@ func (j *job) print(text string) {
 // runtime keeps all output of a hook in memory.
 const maxWarnings = 16
 
-// warn keeps a warning, which run prints if the hook does not fail.
-func (j *job) warn(text string) {
+// addWarning keeps a warning, which run prints if the hook does not fail.
+func (j *job) addWarning(text string) {
 	if len(j.warnings) == maxWarnings {
 		j.omitted++
 		return
@@ -136,8 +136,8 @@ func (j *job) run(steps []hook.Step) error {
 	return nil
 }
 
-// state is the state that the runtime sends on standard input, which is read once.
-func (j *job) state() (*hook.State, error) {
+// containerState is the state that the runtime sends on standard input, which is read once.
+func (j *job) containerState() (*hook.State, error) {
 	if j.hookState != nil {
 		return j.hookState, nil
 	}
@@ -149,12 +149,12 @@ func (j *job) state() (*hook.State, error) {
 	return state, nil
 }
 
-// root is the container's root, from the state's bundle; it is opened once.
-func (j *job) root() (*inroot.Root, error) {
+// containerRoot is the container's root, from the state's bundle; it is opened once.
+func (j *job) containerRoot() (*inroot.Root, error) {
 	if j.rootDir != nil {
 		return j.rootDir, nil
 	}
-	state, err := j.state()
+	state, err := j.containerState()
 	if err != nil {
 		return nil, err
 	}

@@ -53,8 +53,8 @@ func TestOneCleanLine(t *testing.T) {
 	if err == nil {
 		t.Fatal("there is no such bundle")
 	}
-	j.print(err.Error())
-	j.print("a\x1b[2J\u009b31m\u202e\nmetax-hook: 训练")
+	j.printMessage(err.Error())
+	j.printMessage("a\x1b[2J\u009b31m\u202e\nmetax-hook: 训练")
 	first, second, _ := strings.Cut(said.String(), "\n")
 	if !terminal.Clean(first) || second != "metax-hook: a�[2J�31m�; metax-hook: 训练\n" {
 		t.Errorf("said %q", said.String())

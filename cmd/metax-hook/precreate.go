@@ -47,7 +47,7 @@ func editConfig(text []byte, dirs []string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	edits, err := bundle.Edits(config, oci.Policy{}, "", resolver(dirs))
+	edits, err := bundle.Edits(config, oci.Policy{}, "", deviceResolver(dirs))
 	if err != nil {
 		return nil, err
 	}
@@ -64,9 +64,9 @@ func editConfig(text []byte, dirs []string) ([]byte, error) {
 	return config.Bytes(), nil
 }
 
-// resolver returns what resolves CDI devices by the specs in directories of the host; without
+// deviceResolver returns what resolves CDI devices by the specs in directories of the host; without
 // any, in the standard ones.
-func resolver(dirs []string) func(names []string) (*cdispecs.ContainerEdits, error) {
+func deviceResolver(dirs []string) func(names []string) (*cdispecs.ContainerEdits, error) {
 	if len(dirs) == 0 {
 		dirs = cdi.Dirs()
 	}

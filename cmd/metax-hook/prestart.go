@@ -28,7 +28,7 @@ var prestart = action{
 }
 
 func runPrestart(j *job, options map[string][]string) error {
-	state, err := j.state()
+	state, err := j.containerState()
 	if err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func runPrestart(j *job, options map[string][]string) error {
 	if err != nil {
 		return fmt.Errorf("bundle %s: %w", state.Bundle, err)
 	}
-	edits, err := bundle.Edits(config, oci.Policy{NoMounts: true}, "", resolver(options["spec-dir"]))
+	edits, err := bundle.Edits(config, oci.Policy{NoMounts: true}, "", deviceResolver(options["spec-dir"]))
 	if err != nil || edits == nil {
 		return err
 	}
@@ -55,5 +55,5 @@ func runPrestart(j *job, options map[string][]string) error {
 		return err
 	}
 	runHooks := func(args []string) error { return j.runSpecHooks(state, args) }
-	return pending.Inject(state, rootfs, config.User(), runHooks, j.warn)
+	return pending.Inject(state, rootfs, config.User(), runHooks, j.addWarning)
 }

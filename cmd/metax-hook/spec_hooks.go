@@ -56,7 +56,7 @@ func (j *job) runSpecHooks(state *hook.State, args []string) error {
 	}
 	for _, line := range lines {
 		if line != "" {
-			j.print(strings.TrimPrefix(line, "metax-hook: "))
+			j.printMessage(strings.TrimPrefix(line, "metax-hook: "))
 		}
 	}
 	return err

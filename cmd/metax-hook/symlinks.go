@@ -30,9 +30,9 @@ var createSymlinks = action{
 		if err != nil {
 			return err
 		}
-		root, err := j.root()
+		root, err := j.containerRoot()
 		if err != nil && len(links) == 0 && len(offers) > 0 {
-			j.warn(fmt.Sprintf("no link at %s: %v", listed(offers), err))
+			j.addWarning(fmt.Sprintf("no link at %s: %v", listed(offers), err))
 			return nil
 		} else if err != nil {
 			return err
@@ -42,7 +42,7 @@ var createSymlinks = action{
 			_, err := l.Make(root)
 			switch {
 			case errors.Is(err, inroot.ErrNotLink):
-				j.warn(err.Error())
+				j.addWarning(err.Error())
 			case errors.Is(err, unix.EROFS):
 				unmade.add(l, err)
 			case err != nil:
@@ -59,10 +59,10 @@ var createSymlinks = action{
 			}
 		}
 		if len(taken.paths) > 0 {
-			j.warn("links not made, because the image has its own files there: " + taken.String())
+			j.addWarning("links not made, because the image has its own files there: " + taken.String())
 		}
 		if len(unmade.paths) > 0 {
-			j.warn(fmt.Sprintf("no link at %s: %v", &unmade, unmade.first))
+			j.addWarning(fmt.Sprintf("no link at %s: %v", &unmade, unmade.first))
 		}
 		return nil
 	},

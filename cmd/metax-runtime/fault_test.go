@@ -139,7 +139,7 @@ func within(prepare func(dir string) error) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	run(d)
+	execRuntime(d)
 	names, _ := namesIn(dir)
 	text, _ := os.ReadFile(dir + "/config.json")
 	fmt.Printf("left: %s %s", names, text)

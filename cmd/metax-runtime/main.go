@@ -23,7 +23,7 @@ import (
 // buildVersion is set by the linker (Makefile).
 var buildVersion = "unknown"
 
-func main() { os.Exit(run(processDeps())) }
+func main() { os.Exit(execRuntime(processDeps())) }
 
 // processDeps are the deps of this process; tests use others.
 func processDeps() deps {

@@ -27,11 +27,11 @@ const configVariable = "RUNTIME_TEST_CONFIG"
 func TestMain(m *testing.M) {
 	os.Setenv("GORACE", noSleep)
 	testscript.Main(m, map[string]func(){
-		"metax-runtime": func() { os.Exit(run(tested())) },
+		"metax-runtime": func() { os.Exit(execRuntime(tested())) },
 		// traced waits for its tracer before it begins.
 		"traced": func() {
 			d := tested()
-			_ = faults.Traced(func() error { os.Exit(run(d)); return nil })
+			_ = faults.Traced(func() error { os.Exit(execRuntime(d)); return nil })
 		},
 		// crowded and frozen have a bundle without space, or that is read-only, in a
 		// mount namespace of their own, and end with a list of what is in it.

@@ -13,9 +13,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
-// report writes why the container does not start, in one line, to standard error and to
+// reportFailure writes why the container does not start, in one line, to standard error and to
 // the low-level runtime's log, which engines show.
-func (d deps) report(call runc.Call, err error) {
+func (d deps) reportFailure(call runc.Call, err error) {
 	message := "metax-runtime: " + terminal.Message(err.Error())
 	if err := d.appendLog(call, "error", message); err != nil {
 		message += " (also could not write it to the runtime's log: " + terminal.Message(err.Error()) + ")"

@@ -29,8 +29,8 @@ type deps struct {
 	Out, Err io.Writer
 }
 
-// run returns the exit code if the process could not be replaced.
-func run(d deps) int {
+// execRuntime returns the exit code if the process could not be replaced.
+func execRuntime(d deps) int {
 	if len(d.Args) == 1 && d.Args[0] == "metax-version" {
 		fmt.Fprintf(d.Out, "metax-runtime %s\n", buildVersion)
 		return 0
@@ -38,7 +38,7 @@ func run(d deps) int {
 	call := runc.Scan(d.Args)
 	log, err := d.startRuntime(call)
 	log.Error("the container does not start", "id", call.ID, "error", err.Error())
-	d.report(call, err)
+	d.reportFailure(call, err)
 	return 1
 }
 

@@ -23,7 +23,7 @@ func became(t *testing.T, args, env []string) (words [][]string, said string) {
 		words = [][]string{{path}, argv, env}
 		return syscall.ENOEXEC
 	}
-	if code := run(d); code != 1 {
+	if code := execRuntime(d); code != 1 {
 		t.Errorf("exit code %d", code)
 	}
 	return words, text.String()

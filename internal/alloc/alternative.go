@@ -136,5 +136,5 @@ func (p *Picker) try(q key.Question) (key.Solution, bool) {
 	if q.N > len(q.Free) || q.N < len(q.Required) {
 		return key.Solution{}, false
 	}
-	return p.solver().Solve(q)
+	return p.nodeSolver().Solve(q)
 }

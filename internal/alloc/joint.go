@@ -19,8 +19,8 @@ type Want struct {
 	SizesOrigin string
 }
 
-// ask returns the request for the want alone.
-func (w Want) ask(free []int) Request {
+// requestFrom returns the request for the want alone.
+func (w Want) requestFrom(free []int) Request {
 	return Request{N: w.N, Free: free, Policy: w.Policy, Scope: w.Scope, Sizes: w.Sizes, SizesOrigin: w.SizesOrigin}
 }
 
@@ -65,7 +65,7 @@ func (e *WantError) Unwrap() error { return e.Err }
 func (p *Picker) Joint(free []int, wants []Want, explain bool) (Joint, error) {
 	total := 0
 	for i, w := range wants {
-		q, err := w.ask(free).check(p.gpus)
+		q, err := w.requestFrom(free).toQuestion(p.gpus)
 		if err != nil {
 			return Joint{}, &WantError{i, err}
 		}
@@ -76,7 +76,7 @@ func (p *Picker) Joint(free []int, wants []Want, explain bool) (Joint, error) {
 	switch {
 	case len(wants) == 0:
 		return Joint{Exact: true, Method: "table"}, nil
-	case p.solver() == nil:
+	case p.nodeSolver() == nil:
 		return Joint{}, &TooLargeError{GPUs: p.gpus, Max: tree.MaxGPUs}
 	}
 	for i, w := range wants {
@@ -107,7 +107,7 @@ func (p *Picker) Joint(free []int, wants []Want, explain bool) (Joint, error) {
 	for i, a := range answers {
 		if explain {
 			q := key.Question{N: len(a.GPUs), Free: slices.Sorted(slices.Values(slices.Concat(a.GPUs, rest))), Policy: a.Policy}
-			answers[i].Explanation = p.explain(q, key.Solution{GPUs: a.GPUs})
+			answers[i].Explanation = p.explainChoice(q, key.Solution{GPUs: a.GPUs})
 			answers[i].Explanation.Joint = len(wants) > 1
 		}
 	}

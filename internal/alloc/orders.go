@@ -44,7 +44,7 @@ func (p *Picker) serve(free []int, wants []Want, order []int, explain bool) ([]A
 	free = slices.Clone(free)
 	answers := make([]Answer, len(wants))
 	for _, i := range order {
-		r := wants[i].ask(free)
+		r := wants[i].requestFrom(free)
 		r.Explain = explain
 		answer, err := p.Pick(r)
 		if err != nil {

@@ -49,7 +49,7 @@ func verify(t *testing.T, p *Picker, o *oracle, r Request) {
 	if want := o.class(best.set); a.Class != want || !a.Exact || a.Method != method {
 		t.Fatalf("%+v: class %v, exact %v, method %q; want class %v", r, a.Class, a.Exact, a.Method, want)
 	}
-	q, err := r.check(p.gpus)
+	q, err := r.toQuestion(p.gpus)
 	if err != nil {
 		t.Fatal(err)
 	}

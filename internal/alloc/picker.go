@@ -55,11 +55,11 @@ func newPicker(g *link.Graph) *Picker {
 // *TooLargeError or, with errors.Is(err, ErrUnmet), one that says why no set of the free
 // GPUs meets the request, and names the best alternative if there is one.
 func (p *Picker) Pick(r Request) (Answer, error) {
-	q, err := r.check(p.gpus)
+	q, err := r.toQuestion(p.gpus)
 	if err != nil {
 		return Answer{}, err
 	}
-	if p.solver() == nil {
+	if p.nodeSolver() == nil {
 		return Answer{}, &TooLargeError{GPUs: p.gpus, Max: tree.MaxGPUs}
 	}
 	if gpus := notFree(q); len(gpus) > 0 {
@@ -72,7 +72,7 @@ func (p *Picker) Pick(r Request) (Answer, error) {
 	if !usual && r.Sizes == Enforce {
 		return Answer{}, p.sizeError(q, r.SizesOrigin)
 	}
-	s, ok := p.solver().Solve(q)
+	s, ok := p.nodeSolver().Solve(q)
 	if !ok {
 		if s, err = p.withoutScope(q, s.Bounded); err != nil {
 			return Answer{}, err
@@ -83,7 +83,7 @@ func (p *Picker) Pick(r Request) (Answer, error) {
 		a.Warnings = append(a.Warnings, unproven)
 	}
 	if r.Explain {
-		a.Explanation = p.explain(q, s)
+		a.Explanation = p.explainChoice(q, s)
 	}
 	if !usual && r.Sizes == Warn {
 		a.Warnings = append(a.Warnings, fmt.Sprintf("%s requested; MetaX recommends 1, 2, 4 or 8", wording.Count(q.N, "GPU")))

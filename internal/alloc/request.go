@@ -42,9 +42,9 @@ type Answer struct {
 	Explanation *explain.Explanation // nil unless requested
 }
 
-// check returns the question that r asks about a node of so many GPUs. The error is an
+// toQuestion returns the question that r asks about a node of so many GPUs. The error is an
 // *ArgumentError.
-func (r Request) check(gpus int) (key.Question, error) {
+func (r Request) toQuestion(gpus int) (key.Question, error) {
 	bad := func(format string, a ...any) (key.Question, error) {
 		return key.Question{}, &ArgumentError{Reason: fmt.Sprintf(format, a...)}
 	}

@@ -10,14 +10,14 @@ import (
 // maxLookups limits how many GPUs of the best set are excluded to find the runner-up.
 const maxLookups = 128
 
-// explain compares the best set with the runner-up. That set lacks at least one GPU of the
+// explainChoice compares the best set with the runner-up. That set lacks at least one GPU of the
 // best set, so it is the best of the sets that exclude one of them each. Of GPUs whose links
 // are alike it lacks the one with the highest number. A set that is not proven to be the best
 // has no runner-up: that could be better.
-func (p *Picker) explain(q key.Question, best key.Solution) *explain.Explanation {
+func (p *Picker) explainChoice(q key.Question, best key.Solution) *explain.Explanation {
 	components := q.Policy.Key()
 	e := &explain.Explanation{
-		Policy: q.Policy.String(), Chosen: p.solver().Figures(q, best.GPUs),
+		Policy: q.Policy.String(), Chosen: p.nodeSolver().Figures(q, best.GPUs),
 		Key: slices.Concat(components, []key.Component{key.ByOrder}), Exact: !best.Bounded,
 	}
 	if best.Bounded {
@@ -30,11 +30,11 @@ func (p *Picker) explain(q key.Question, best key.Solution) *explain.Explanation
 	for _, g := range lacking {
 		without := q
 		without.Excluded = []int{g}
-		s, ok := p.solver().Solve(without)
+		s, ok := p.nodeSolver().Solve(without)
 		if !ok {
 			continue
 		}
-		other := p.solver().Figures(q, s.GPUs)
+		other := p.nodeSolver().Figures(q, s.GPUs)
 		if e.RunnerUp != nil {
 			if by, _ := key.Compare(components, *e.RunnerUp, other); by >= 0 {
 				continue

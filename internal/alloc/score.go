@@ -42,16 +42,16 @@ func (p *Picker) Score(r Request) (NodeScore, error) {
 	if err != nil {
 		return NodeScore{}, err
 	}
-	q, err := r.check(p.gpus)
+	q, err := r.toQuestion(p.gpus)
 	if err != nil {
 		return NodeScore{}, err
 	}
-	before, c := p.solver().Figures(q, q.Free), p.solver().Figures(q, a.GPUs)
+	before, c := p.nodeSolver().Figures(q, q.Free), p.nodeSolver().Figures(q, a.GPUs)
 	q.Policy = key.MTF
 	s := NodeScore{
 		Policy: r.Policy.String(), GPUs: a.GPUs, Free: len(r.Free), Class: c.Class, Capability: c.Capability, Weight: c.Weight,
 		Before: before.Capability, After: c.Rest, Loss: []key.Count{}, Cut: c.Cut, Locality: c.Locality,
-		Score: c.Score, Jobs: p.solver().Figures(q, a.GPUs).Jobs,
+		Score: c.Score, Jobs: p.nodeSolver().Figures(q, a.GPUs).Jobs,
 		Worst: p.worst(), Key: append([]key.Component{}, r.Policy.Key()...), Exact: a.Exact, Method: a.Method,
 	}
 	for _, c := range s.Before {

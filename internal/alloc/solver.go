@@ -20,9 +20,9 @@ type solver interface {
 	Figures(q key.Question, gpus []int) key.Candidate
 }
 
-// solver returns the one for the node, or nil for a node that is too large. If the links
+// nodeSolver returns the one for the node, or nil for a node that is too large. If the links
 // of a node of 9 to 16 GPUs nest, the tree answers, because a table takes longer to build.
-func (p *Picker) solver() solver {
+func (p *Picker) nodeSolver() solver {
 	switch {
 	case p.large != nil && (p.table == nil || p.large.nests()):
 		return p.large.solver()

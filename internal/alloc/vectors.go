@@ -10,11 +10,11 @@ func (p *Picker) Heaviest(free []int, n int) (weight, cut int, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	q, err := r.check(p.gpus)
+	q, err := r.toQuestion(p.gpus)
 	if err != nil {
 		return 0, 0, err
 	}
-	c := p.solver().Figures(q, a.GPUs)
+	c := p.nodeSolver().Figures(q, a.GPUs)
 	return c.Weight, c.Cut, nil
 }
 

@@ -30,7 +30,7 @@ type Change struct {
 // with atomicfile.ErrChanged and changes nothing. It keeps a symbolic link and changes
 // the file that it leads to.
 func (s Store) Apply(plan func() ([]Change, error)) ([]Change, error) {
-	turn, err := s.lock(".turn", unix.LOCK_EX)
+	turn, err := s.openLocked(".turn", unix.LOCK_EX)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func (s Store) Apply(plan func() ([]Change, error)) ([]Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	lock, err := s.lock(".lock", unix.LOCK_EX)
+	lock, err := s.openLocked(".lock", unix.LOCK_EX)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func (s Store) apply(changes []Change) error {
 	for _, step := range steps {
 		if step.Last {
 			// All is done. If a copy stays, the next first change removes it.
-			_ = s.remove(step.Path)
+			_ = s.removeRecord(step.Path)
 		}
 	}
 	return nil
@@ -86,7 +86,7 @@ type step struct {
 
 // prepare reads what a change needs to know, and removes leftovers of killed writers.
 func (s Store) prepare(c Change) (step, error) {
-	target, err := resolve(c.Path)
+	target, err := resolveTarget(c.Path)
 	if err == nil && target != c.Path && c.After == nil {
 		err = &LinkError{c.Path, "would lead nowhere if " + target + " were removed"}
 	}
@@ -136,43 +136,43 @@ func (st step) do() error {
 	if err := st.checkUnchanged(); err != nil {
 		return err
 	}
-	return st.write(st.After)
+	return st.writeTarget(st.After)
 }
 
 // writeRecord records the change before it is made. The original stays unknown for a
 // file that already had something of the toolkit before its first record.
 func (st step) writeRecord() error {
-	before := digest(st.Before)
+	before := contentDigest(st.Before)
 	switch {
 	case st.Last:
 		return nil
 	case st.First:
-		if err := st.store.remove(st.Path); err != nil {
+		if err := st.store.removeRecord(st.Path); err != nil {
 			return err
 		}
-		return st.store.save(record{Path: st.Path, Original: before, Written: []string{before, digest(st.After)}, text: st.Before})
+		return st.store.saveRecord(record{Path: st.Path, Original: before, Written: []string{before, contentDigest(st.After)}, text: st.Before})
 	}
-	k, known, err := st.store.load(st.Path)
+	k, known, err := st.store.loadRecord(st.Path)
 	if err != nil || !known {
 		return err
 	}
 	if slices.Contains(k.Written, before) {
-		k.Written = []string{before, digest(st.After)}
+		k.Written = []string{before, contentDigest(st.After)}
 	} else {
 		k.Written = nil
 	}
-	return st.store.save(k)
+	return st.store.saveRecord(k)
 }
 
 // undo restores the file, if it was changed, and then removes the copy that was made
 // for the change. If the first fails it does not do the second.
 func (st step) undo() error {
 	now, err := readContent(st.target)
-	if err == nil && digest(now) == digest(st.After) {
-		err = st.write(st.Before)
+	if err == nil && contentDigest(now) == contentDigest(st.After) {
+		err = st.writeTarget(st.Before)
 	}
 	if err == nil && st.First {
-		err = st.store.remove(st.Path)
+		err = st.store.removeRecord(st.Path)
 	}
 	if err != nil {
 		return fmt.Errorf("restore %s: %w", st.Path, err)

@@ -49,8 +49,8 @@ type record struct {
 	text []byte // the original itself
 }
 
-// digest identifies a content in a record; "" for a file that does not exist.
-func digest(data []byte) string {
+// contentDigest identifies a content in a record; "" for a file that does not exist.
+func contentDigest(data []byte) string {
 	if data == nil {
 		return ""
 	}
@@ -58,8 +58,8 @@ func digest(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// load returns the record of a file.
-func (s Store) load(path string) (k record, known bool, err error) {
+// loadRecord returns the record of a file.
+func (s Store) loadRecord(path string) (k record, known bool, err error) {
 	if err := checkClean(path); err != nil {
 		return k, false, err
 	}
@@ -93,7 +93,7 @@ func readCopy(file, want string) ([]byte, error) {
 		return nil, nil
 	}
 	f, err := atomicfile.Read(file, maxFile)
-	if err == nil && digest(f.Data) != want {
+	if err == nil && contentDigest(f.Data) != want {
 		err = errors.New("damaged: the copy does not match its record")
 	}
 	if err != nil {
@@ -102,9 +102,9 @@ func readCopy(file, want string) ([]byte, error) {
 	return f.Data, nil
 }
 
-// save writes the copy, if there is none yet, and then the record: a copy without a
+// saveRecord writes the copy, if there is none yet, and then the record: a copy without a
 // record does not count.
-func (s Store) save(k record) error {
+func (s Store) saveRecord(k record) error {
 	k.APIVersion, k.Kind = apiVersion, kind
 	dir, private := s.dirOf(k.Path), atomicfile.Options{Perm: 0o600}
 	record, err := json.MarshalIndent(k, "", "  ")
@@ -123,8 +123,8 @@ func (s Store) save(k record) error {
 	return err
 }
 
-// remove removes the record and then the copy of a file.
-func (s Store) remove(path string) error {
+// removeRecord removes the record and then the copy of a file.
+func (s Store) removeRecord(path string) error {
 	dir := s.dirOf(path)
 	err := removeMatching(dir, func(name string) bool {
 		return name == recordName || name == contentName || isTemporary(name)

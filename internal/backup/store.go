@@ -33,7 +33,7 @@ func New(dir string) Store { return Store{dir} }
 // copy, or if have is the original.
 func (s Store) Original(path string, have []byte) (before []byte, known bool, err error) {
 	k, known, err := s.loadLocked(path)
-	if !known || k.Original == digest(have) {
+	if !known || k.Original == contentDigest(have) {
 		return nil, false, err
 	}
 	return k.text, true, nil
@@ -42,7 +42,7 @@ func (s Store) Original(path string, have []byte) (before []byte, known bool, er
 // Undo is Original, but known only if the file was not changed since by another program or person.
 func (s Store) Undo(path string, have []byte) (before []byte, known bool, err error) {
 	k, known, err := s.loadLocked(path)
-	if !known || k.Original == digest(have) || !slices.Contains(k.Written, digest(have)) {
+	if !known || k.Original == contentDigest(have) || !slices.Contains(k.Written, contentDigest(have)) {
 		return nil, false, err
 	}
 	return k.text, true, nil
@@ -50,12 +50,12 @@ func (s Store) Undo(path string, have []byte) (before []byte, known bool, err er
 
 // loadLocked is load under the lock that excludes writers.
 func (s Store) loadLocked(path string) (record, bool, error) {
-	lock, err := s.lock(".lock", unix.LOCK_SH)
+	lock, err := s.openLocked(".lock", unix.LOCK_SH)
 	if err != nil {
 		return record{}, false, err
 	}
 	defer lock.Close()
-	return s.load(path)
+	return s.loadRecord(path)
 }
 
 // dirOf is the store's directory for a file.
@@ -63,9 +63,9 @@ func (s Store) dirOf(path string) string {
 	return filepath.Join(s.dir, url.PathEscape(strings.TrimPrefix(path, "/")))
 }
 
-// lock opens a file of the store and locks it, shared or exclusively. Closing the file
+// openLocked opens a file of the store and locks it, shared or exclusively. Closing the file
 // releases the lock. A shared lock is nil if the store does not exist.
-func (s Store) lock(name string, how int) (*os.File, error) {
+func (s Store) openLocked(name string, how int) (*os.File, error) {
 	flags := os.O_RDONLY
 	if how == unix.LOCK_EX {
 		if err := atomicfile.MakeDir(s.dir, 0o700); err != nil {

@@ -24,11 +24,11 @@ func (e *LinkError) Error() string {
 	return fmt.Sprintf("change %s: a link that %s", e.Path, e.Problem)
 }
 
-// resolve returns the file to change: the one at path or, as tools that manage
+// resolveTarget returns the file to change: the one at path or, as tools that manage
 // configuration do, the one that a link there leads to. That must be below the same top
 // directory as the link, such as /etc, because files elsewhere have other owners and
 // rules.
-func resolve(path string) (string, error) {
+func resolveTarget(path string) (string, error) {
 	if err := checkClean(path); err != nil {
 		return "", err
 	}
@@ -72,11 +72,11 @@ func firstName(path string) string {
 	return name
 }
 
-// write writes the file's content, or removes it if the content is nil. A directory of
+// writeTarget writes the file's content, or removes it if the content is nil. A directory of
 // drop-ins must never have an incomplete file, under any name: CRI-O reads all, and
 // would not start after a killed writer. So there the temporary file is made in the
 // directory above, unless that is on another file system or not writable.
-func (st step) write(data []byte) error {
+func (st step) writeTarget(data []byte) error {
 	if data == nil {
 		_, err := atomicfile.Remove(st.target)
 		return err

@@ -53,7 +53,7 @@ func (p *Pending) Inject(state *hook.State, rootfs string, user oci.User, runHoo
 	if len(p.missing) > 0 {
 		warn(fmt.Sprintf("the container lacks the variables %q: a hook of this stage cannot set them; use CDI, metax-runtime, a precreate hook or --env", p.missing))
 	}
-	return allowDevices(process, state.ID, sources.rules())
+	return allowDevices(process, state.ID, sources.deviceRules())
 }
 
 // allowDevices widens the container's device cgroup. A container that is made in a user

@@ -176,9 +176,9 @@ func (list injections) close() {
 	}
 }
 
-// rules are the device rules of the nodes, each number once. They never allow mknod,
+// deviceRules are the device rules of the nodes, each number once. They never allow mknod,
 // even if a spec does.
-func (list injections) rules() []devcgroup.Rule {
+func (list injections) deviceRules() []devcgroup.Rule {
 	var rules []devcgroup.Rule
 	for _, g := range list {
 		if g.node == nil {

@@ -135,7 +135,7 @@ func TestOpenSources(t *testing.T) {
 	}
 	defer list.close()
 	want := []devcgroup.Rule{{Major: 1, Minor: 3}, {Major: 1, Minor: 5, ReadOnly: true}}
-	if diff := cmp.Diff(want, list.rules()); diff != "" {
+	if diff := cmp.Diff(want, list.deviceRules()); diff != "" {
 		t.Error(diff)
 	}
 }

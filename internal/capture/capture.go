@@ -28,13 +28,13 @@ type Config struct {
 // lines. It does not fail: a host of which nothing can be read gives an empty tree.
 func Take(c Config) (hosttree.Tree, []string) {
 	t := &taker{Config: c, found: map[string]item{}, dirs: map[string]bool{}, left: map[string]int{}}
-	t.system()
-	t.pci()
-	t.layout()
-	t.nics()
-	t.devices()
-	t.software()
-	t.configurations()
+	t.captureSystem()
+	t.capturePCI()
+	t.captureLayout()
+	t.captureNICs()
+	t.captureDevices()
+	t.captureSoftware()
+	t.captureConfigs()
 	return t.finish()
 }
 
@@ -69,7 +69,7 @@ type item struct {
 // treatment scrubs what a file holds.
 type treatment func(s *scrub.Scrubber, text string) string
 
-func plain(s *scrub.Scrubber, text string) string { return s.Parsed(text) }
+func scrubParsed(s *scrub.Scrubber, text string) string { return s.Parsed(text) }
 
 // The sizes in bytes beyond which files are left out.
 const (
@@ -79,9 +79,9 @@ const (
 
 var errLoop = errors.New("too many links")
 
-// follow finds out what a path leads to, and keeps the links on the way. The end of
+// followLinks finds out what a path leads to, and keeps the links on the way. The end of
 // it is not a link.
-func (t *taker) follow(p string) (real string, e hostfs.Entry, err error) {
+func (t *taker) followLinks(p string) (real string, e hostfs.Entry, err error) {
 	rest := strings.Split(strings.Trim(path.Clean("/"+p), "/"), "/")
 	at := "/"
 	for links := 0; len(rest) > 0; {
@@ -104,7 +104,7 @@ func (t *taker) follow(p string) (real string, e hostfs.Entry, err error) {
 		if links++; links > 40 {
 			return "", e, errLoop
 		}
-		t.add(next, hosttree.Link(e.Target), nil)
+		t.addEntry(next, hosttree.Link(e.Target), nil)
 		target := e.Target
 		if !path.IsAbs(target) {
 			target = path.Join(at, target)
@@ -116,8 +116,8 @@ func (t *taker) follow(p string) (real string, e hostfs.Entry, err error) {
 	return at, e, nil
 }
 
-// add keeps an entry, if a tree can have it.
-func (t *taker) add(p string, e hosttree.Entry, treat treatment) {
+// addEntry keeps an entry, if a tree can have it.
+func (t *taker) addEntry(p string, e hosttree.Entry, treat treatment) {
 	p = strings.TrimPrefix(p, "/")
 	if err := (hosttree.Tree{p: e}).Check(); err != nil {
 		t.left["files with names or modes that a snapshot cannot have"]++
@@ -126,11 +126,11 @@ func (t *taker) add(p string, e hosttree.Entry, treat treatment) {
 	t.found[p] = item{e, treat}
 }
 
-// dir keeps a directory, also if nothing in it is kept.
-func (t *taker) dir(p string) {
-	real, e, err := t.follow(p)
+// captureDir keeps a directory, also if nothing in it is kept.
+func (t *taker) captureDir(p string) {
+	real, e, err := t.followLinks(p)
 	if err != nil || !e.Mode.IsDir() {
-		t.note(p, err)
+		t.noteUnreadable(p, err)
 		return
 	}
 	perm := uint32(e.Mode.Perm())
@@ -138,63 +138,63 @@ func (t *taker) dir(p string) {
 		perm = 0
 	}
 	if real != "/" {
-		t.add(real, hosttree.Dir{Perm: perm}, nil)
+		t.addEntry(real, hosttree.Dir{Perm: perm}, nil)
 	}
 }
 
-// note keeps that something could not be read; that it is not there is nothing to
+// noteUnreadable keeps that something could not be read; that it is not there is nothing to
 // tell.
-func (t *taker) note(p string, err error) {
+func (t *taker) noteUnreadable(p string, err error) {
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		return
 	}
 	t.notes = append(t.notes, fmt.Sprintf("not readable: %s: %v", p, wording.Cause(err)))
 }
 
-// names lists a directory.
-func (t *taker) names(dir string) []string {
+// listNames lists a directory.
+func (t *taker) listNames(dir string) []string {
 	names, err := t.Root.ReadDir(dir)
-	t.note(dir, err)
+	t.noteUnreadable(dir, err)
 	return names
 }
 
-// list keeps a directory and lists it.
-func (t *taker) list(dir string) []string {
+// captureAndList keeps a directory and lists it.
+func (t *taker) captureAndList(dir string) []string {
 	names, err := t.Root.ReadDir(dir)
 	if err != nil {
-		t.note(dir, err)
+		t.noteUnreadable(dir, err)
 		return nil
 	}
-	t.dir(dir)
+	t.captureDir(dir)
 	return names
 }
 
-// file keeps a file of at most most bytes.
-func (t *taker) file(p string, most int, treat treatment) {
-	real, e, err := t.follow(p)
+// captureFile keeps a file of at most most bytes.
+func (t *taker) captureFile(p string, most int, treat treatment) {
+	real, e, err := t.followLinks(p)
 	if err != nil || !e.Mode.IsRegular() {
-		t.note(p, err)
+		t.noteUnreadable(p, err)
 		return
 	}
 	if !samePlace(p, real) {
 		t.notes = append(t.notes, fmt.Sprintf("left out: %s: it leads to another place", p))
 		return
 	}
-	text, err := t.read(real, most)
+	text, err := t.readLimited(real, most)
 	if err != nil {
-		t.note(p, err)
+		t.noteUnreadable(p, err)
 		return
 	}
 	if treat == nil {
-		treat = plain
+		treat = scrubParsed
 	}
-	t.add(real, hosttree.File{Data: text}, treat)
+	t.addEntry(real, hosttree.File{Data: text}, treat)
 }
 
 // errLarge reports a file that is not small.
 var errLarge = errors.New("it is larger than files of its kind")
 
-func (t *taker) read(p string, most int) (string, error) {
+func (t *taker) readLimited(p string, most int) (string, error) {
 	f, err := t.Root.Open(p)
 	if err != nil {
 		return "", err

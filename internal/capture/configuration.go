@@ -18,10 +18,10 @@ const maxOwn = 4 << 20
 // maxConfigs bounds the files of one directory.
 const maxConfigs = 200
 
-// configurations takes those of engines, CDI specs, and the toolkit's own files, as far
+// captureConfigs takes those of engines, CDI specs, and the toolkit's own files, as far
 // as they are kept. A directory that is there is told from one that is not.
-func (t *taker) configurations() {
-	if text, err := t.read(leases, maxOwn); err == nil {
+func (t *taker) captureConfigs() {
+	if text, err := t.readLimited(leases, maxOwn); err == nil {
 		t.learn([]byte(text))
 	}
 	for _, p := range scrub.Files() {
@@ -29,12 +29,12 @@ func (t *taker) configurations() {
 		if !t.Root.Exists(dir) {
 			continue
 		}
-		t.dir(dir)
+		t.captureDir(dir)
 		if last != "*" {
 			t.config(p)
 			continue
 		}
-		names := t.names(dir)
+		names := t.listNames(dir)
 		if len(names) > maxConfigs {
 			t.left["configuration files, of directories with very many"] += len(names) - maxConfigs
 			names = names[:maxConfigs]
@@ -57,7 +57,7 @@ func (t *taker) config(p string) {
 	if strings.Contains(p, "/cdi/") || strings.HasPrefix(p, "/run/") {
 		most = maxOwn
 	}
-	t.file(p, most, func(s *scrub.Scrubber, text string) string { return s.Keep(p, text) })
+	t.captureFile(p, most, func(s *scrub.Scrubber, text string) string { return s.Keep(p, text) })
 }
 
 // learn takes from the state of leases how containers and people are called, by which

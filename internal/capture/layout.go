@@ -8,25 +8,25 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/snapshot/scrub"
 )
 
-// layout takes the files of the driver's layout that discovery reads.
-func (t *taker) layout() {
+// captureLayout takes the files of the driver's layout that discovery reads.
+func (t *taker) captureLayout() {
 	dir, ok := layout.Dir(t.Root)
 	if !ok {
 		return
 	}
-	for _, number := range t.list(dir) {
+	for _, number := range t.captureAndList(dir) {
 		node := path.Join(dir, number)
 		for _, name := range layout.NodeFiles {
-			treat := plain
+			treat := scrubParsed
 			if name == layout.IDFile {
 				treat = withoutPrefix
 			}
-			t.file(path.Join(node, name), maxAttribute, treat)
+			t.captureFile(path.Join(node, name), maxAttribute, treat)
 		}
 		for _, links := range layout.LinkDirs {
 			at := path.Join(node, links)
-			for _, link := range t.names(at) {
-				t.file(path.Join(at, link, layout.LinkFile), maxAttribute, nil)
+			for _, link := range t.listNames(at) {
+				t.captureFile(path.Join(at, link, layout.LinkFile), maxAttribute, nil)
 			}
 		}
 	}
@@ -35,5 +35,5 @@ func (t *taker) layout() {
 // withoutPrefix treats a UUID that lacks its prefix as one that has it, so that both have the same
 // stand-in.
 func withoutPrefix(s *scrub.Scrubber, text string) string {
-	return strings.TrimPrefix(whole(scrub.UUID)(s, layout.UUIDPrefix+text), layout.UUIDPrefix)
+	return strings.TrimPrefix(scrubOneWord(scrub.UUID)(s, layout.UUIDPrefix+text), layout.UUIDPrefix)
 }

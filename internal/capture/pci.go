@@ -25,27 +25,27 @@ var (
 	sgpu   = regexp.MustCompile(`^sgpu[0-9]+$`)
 )
 
-// pci takes MetaX's functions and the bridges above them. Of a function whose vendor
+// capturePCI takes MetaX's functions and the bridges above them. Of a function whose vendor
 // cannot be read the link stays, since discovery says so.
-func (t *taker) pci() {
+func (t *taker) capturePCI() {
 	const other = "PCI functions of other vendors, with those bridges that lead to no GPU"
 	bridges := map[string]bool{}
-	for _, name := range t.list(pciDevices) {
+	for _, name := range t.captureAndList(pciDevices) {
 		at := path.Join(pciDevices, name)
-		text, err := t.read(at+"/vendor", maxAttribute)
+		text, err := t.readLimited(at+"/vendor", maxAttribute)
 		switch {
 		case err == nil && strings.TrimSpace(text) != vendor:
 			t.left[other]++
 			continue
 		case err != nil:
-			t.note(at+"/vendor", err)
+			t.noteUnreadable(at+"/vendor", err)
 		}
-		real, e, err := t.follow(at)
+		real, e, err := t.followLinks(at)
 		if err != nil || !e.Mode.IsDir() {
-			t.note(at, err)
+			t.noteUnreadable(at, err)
 			continue
 		}
-		t.dir(real)
+		t.captureDir(real)
 		t.function(real)
 		for dir := path.Dir(real); ; dir = path.Dir(dir) {
 			bdf, err := gpu.ParseBDF(path.Base(dir))
@@ -54,8 +54,8 @@ func (t *taker) pci() {
 			}
 			bridges[dir] = true
 			t.attributes(dir)
-			if _, _, err := t.follow(path.Join(pciDevices, bdf.String())); err != nil {
-				t.note(dir, err)
+			if _, _, err := t.followLinks(path.Join(pciDevices, bdf.String())); err != nil {
+				t.noteUnreadable(dir, err)
 			}
 		}
 	}
@@ -66,24 +66,24 @@ func (t *taker) pci() {
 
 func (t *taker) attributes(dir string) {
 	for _, name := range attributes {
-		t.file(path.Join(dir, name), maxAttribute, nil)
+		t.captureFile(path.Join(dir, name), maxAttribute, nil)
 	}
 }
 
 // function takes a GPU, or a part of one.
 func (t *taker) function(dir string) {
 	t.attributes(dir)
-	for _, name := range t.names(dir) {
+	for _, name := range t.listNames(dir) {
 		at := path.Join(dir, name)
 		switch {
 		case name == "driver" || name == "physfn" || virtfn.MatchString(name):
 			t.link(at)
 		case name == "drm":
-			t.dir(at)
-			for _, minor := range t.names(at) {
+			t.captureDir(at)
+			for _, minor := range t.listNames(at) {
 				if drm.MatchString(minor) {
-					t.dir(path.Join(at, minor))
-					t.file(path.Join(at, minor, "dev"), maxAttribute, nil)
+					t.captureDir(path.Join(at, minor))
+					t.captureFile(path.Join(at, minor, "dev"), maxAttribute, nil)
 				}
 			}
 		case name == "sgpu":
@@ -94,38 +94,38 @@ func (t *taker) function(dir string) {
 
 // link keeps a link and that there is something to which it leads.
 func (t *taker) link(p string) {
-	real, e, err := t.follow(p)
+	real, e, err := t.followLinks(p)
 	if err == nil && e.Mode.IsDir() && real != "/" {
-		t.dir(real)
+		t.captureDir(real)
 		return
 	}
-	t.note(p, err)
+	t.noteUnreadable(p, err)
 }
 
 func (t *taker) slices(dir string) {
-	t.dir(dir)
-	for _, name := range t.names(dir) {
+	t.captureDir(dir)
+	for _, name := range t.listNames(dir) {
 		at := path.Join(dir, name)
 		if !sgpu.MatchString(name) {
-			t.file(at, maxAttribute, nil)
+			t.captureFile(at, maxAttribute, nil)
 			continue
 		}
-		real, e, err := t.follow(at)
+		real, e, err := t.followLinks(at)
 		if err != nil || !e.Mode.IsDir() {
-			t.note(at, err)
+			t.noteUnreadable(at, err)
 			continue
 		}
-		t.dir(real)
-		t.file(real+"/unique_id", maxAttribute, whole(scrub.UUID))
-		t.file(real+"/alias", maxAttribute, whole(scrub.Alias))
+		t.captureDir(real)
+		t.captureFile(real+"/unique_id", maxAttribute, scrubOneWord(scrub.UUID))
+		t.captureFile(real+"/alias", maxAttribute, scrubOneWord(scrub.Alias))
 		for _, name := range []string{"dev", "node_id", "sched_quota", "vram_quota"} {
-			t.file(real+"/"+name, maxAttribute, nil)
+			t.captureFile(real+"/"+name, maxAttribute, nil)
 		}
 	}
 }
 
-// whole treats a file that holds one word.
-func whole(class scrub.Class) treatment {
+// scrubOneWord treats a file that holds one word.
+func scrubOneWord(class scrub.Class) treatment {
 	return func(s *scrub.Scrubber, text string) string {
 		word := strings.TrimSpace(text)
 		if word == "" {

@@ -22,15 +22,15 @@ var (
 // some hundreds.
 const maxLibraries = 8 << 10
 
-// software takes the driver's user part and every MXMACA: which libraries there are
+// captureSoftware takes the driver's user part and every MXMACA: which libraries there are
 // and what they need, and the names of programs.
-func (t *taker) software() {
+func (t *taker) captureSoftware() {
 	if !t.Root.Exists("/opt") {
 		return
 	}
-	t.dir("/opt")
+	t.captureDir("/opt")
 	places := slices.Clone(installs)
-	for _, name := range t.names("/opt") {
+	for _, name := range t.listNames("/opt") {
 		if rest, ok := strings.CutPrefix(name, "maca-"); ok && rest != "" && rest[0] >= '0' && rest[0] <= '9' {
 			places = append(places, "/opt/"+name)
 			t.Scrub.Learn(scrub.Version, rest)
@@ -39,17 +39,17 @@ func (t *taker) software() {
 	needed := map[string]bool{}
 	there := map[string]bool{}
 	for _, p := range places {
-		real, e, err := t.follow(p)
+		real, e, err := t.followLinks(p)
 		if err != nil || !e.Mode.IsDir() || real == "/" {
-			t.note(p, err)
+			t.noteUnreadable(p, err)
 			continue
 		}
-		t.dir(real)
+		t.captureDir(real)
 		t.version(path.Join(real, "Version.txt"))
 		for _, sub := range folders {
 			t.folder(path.Join(real, sub), needed, there)
 		}
-		for _, name := range t.list(path.Join(real, "bin")) {
+		for _, name := range t.captureAndList(path.Join(real, "bin")) {
 			t.program(path.Join(real, "bin", name))
 		}
 	}
@@ -59,7 +59,7 @@ func (t *taker) software() {
 
 // version keeps the first line of a Version.txt.
 func (t *taker) version(p string) {
-	t.file(p, maxAttribute, func(s *scrub.Scrubber, text string) string {
+	t.captureFile(p, maxAttribute, func(s *scrub.Scrubber, text string) string {
 		first, _, _ := strings.Cut(text, "\n")
 		if len(first) > 80 {
 			return ""
@@ -72,16 +72,16 @@ func (t *taker) version(p string) {
 
 // folder takes the libraries of a directory.
 func (t *taker) folder(dir string, needed, there map[string]bool) {
-	for _, name := range t.list(dir) {
+	for _, name := range t.captureAndList(dir) {
 		if !strings.HasSuffix(name, ".so") && !strings.Contains(name, ".so.") {
 			t.left["other files in directories of libraries"]++
 			continue
 		}
 		there[name] = true
 		at := path.Join(dir, name)
-		real, e, err := t.follow(at)
+		real, e, err := t.followLinks(at)
 		if err != nil || !e.Mode.IsRegular() {
-			t.note(at, err)
+			t.noteUnreadable(at, err)
 			continue
 		}
 		t.library(real, needed, true)
@@ -106,33 +106,33 @@ func (t *taker) library(p string, needed map[string]bool, names bool) {
 		if e, err := t.Root.Lstat(p); err == nil && e.Size == 0 {
 			text = ""
 		}
-		t.add(p, hosttree.File{Data: text}, nil)
+		t.addEntry(p, hosttree.File{Data: text}, nil)
 	case errors.Is(err, shlib.ErrDamaged):
-		t.add(p, hosttree.File{Data: "\x7fELF"}, nil) // as damaged as it is
+		t.addEntry(p, hosttree.File{Data: "\x7fELF"}, nil) // as damaged as it is
 	case err != nil:
-		t.note(p, err)
+		t.noteUnreadable(p, err)
 	case !names:
-		t.add(p, hosttree.Library{Kind: lib.Kind}, nil)
+		t.addEntry(p, hosttree.Library{Kind: lib.Kind}, nil)
 	default:
 		for _, n := range lib.Needed {
 			needed[n] = true
 		}
-		t.add(p, hosttree.Library(lib), nil)
+		t.addEntry(p, hosttree.Library(lib), nil)
 	}
 }
 
 // program keeps that there is a program, as an empty file.
 func (t *taker) program(p string) {
-	real, e, err := t.follow(p)
+	real, e, err := t.followLinks(p)
 	if err != nil || !e.Mode.IsRegular() {
-		t.note(p, err)
+		t.noteUnreadable(p, err)
 		return
 	}
 	perm := uint32(e.Mode.Perm())
 	if perm == 0 || perm == 0o644 {
 		perm = 0
 	}
-	t.add(real, hosttree.File{Perm: perm}, nil)
+	t.addEntry(real, hosttree.File{Perm: perm}, nil)
 }
 
 // linker takes what of the host's own libraries the vendor's need, and where the
@@ -140,14 +140,14 @@ func (t *taker) program(p string) {
 func (t *taker) linker(needed, there map[string]bool) {
 	dirs := slices.Clone(systemDir)
 	files := []string{"/etc/ld.so.conf"}
-	for _, name := range t.names("/etc/ld.so.conf.d") {
+	for _, name := range t.listNames("/etc/ld.so.conf.d") {
 		if path.Ext(name) == ".conf" {
 			files = append(files, "/etc/ld.so.conf.d/"+name)
 		}
 	}
 	for _, p := range files {
-		t.file(p, maxConfig, func(s *scrub.Scrubber, text string) string { return s.Parsed(linkerLines(text)) })
-		text, _ := t.read(p, maxConfig) // noted by file
+		t.captureFile(p, maxConfig, func(s *scrub.Scrubber, text string) string { return s.Parsed(linkerLines(text)) })
+		text, _ := t.readLimited(p, maxConfig) // noted by file
 		for line := range strings.Lines(linkerLines(text)) {
 			if dir, _, _ := strings.Cut(strings.Fields(line)[0], "="); path.IsAbs(dir) {
 				dirs = append(dirs, path.Clean(dir))
@@ -159,7 +159,7 @@ func (t *taker) linker(needed, there map[string]bool) {
 			continue
 		}
 		for _, dir := range dirs {
-			real, e, err := t.follow(path.Join(dir, name))
+			real, e, err := t.followLinks(path.Join(dir, name))
 			if err == nil && e.Mode.IsRegular() {
 				t.library(real, needed, false)
 			}

@@ -21,28 +21,28 @@ var single = strings.Fields(`/proc/sys/kernel/osrelease /proc/sys/kernel/random/
 
 var numaNode = regexp.MustCompile(`^node[0-9]+$`)
 
-// system takes what the host says of itself.
-func (t *taker) system() {
+// captureSystem takes what the host says of itself.
+func (t *taker) captureSystem() {
 	for _, p := range single {
-		t.file(p, maxConfig, nil)
+		t.captureFile(p, maxConfig, nil)
 	}
 	for _, dir := range []string{"/sys/module/metax", "/sys/module/mxgvm", "/sys/module/MXGVM"} {
 		if t.Root.Exists(dir) {
-			t.dir(dir)
+			t.captureDir(dir)
 		}
 	}
-	if text, err := t.read("/etc/hostname", maxAttribute); err == nil {
+	if text, err := t.readLimited("/etc/hostname", maxAttribute); err == nil {
 		t.Scrub.Learn(scrub.Host, hostOf(text))
 	}
-	t.file("/etc/hostname", maxAttribute, func(s *scrub.Scrubber, text string) string {
+	t.captureFile("/etc/hostname", maxAttribute, func(s *scrub.Scrubber, text string) string {
 		return s.Word(scrub.Host, hostOf(text)) + "\n"
 	})
-	t.file("/etc/os-release", maxConfig, release)
+	t.captureFile("/etc/os-release", maxConfig, release)
 	const nodes = "/sys/devices/system/node"
-	for _, name := range t.names(nodes) {
+	for _, name := range t.listNames(nodes) {
 		if numaNode.MatchString(name) {
-			t.file(path.Join(nodes, name, "cpulist"), maxAttribute, nil)
-			t.file(path.Join(nodes, name, "distance"), maxAttribute, nil)
+			t.captureFile(path.Join(nodes, name, "cpulist"), maxAttribute, nil)
+			t.captureFile(path.Join(nodes, name, "distance"), maxAttribute, nil)
 		}
 	}
 	t.module()
@@ -72,19 +72,19 @@ func release(s *scrub.Scrubber, text string) string {
 
 // module keeps which file of the running kernel is the driver's.
 func (t *taker) module() {
-	kernel, err := t.read("/proc/sys/kernel/osrelease", maxAttribute)
+	kernel, err := t.readLimited("/proc/sys/kernel/osrelease", maxAttribute)
 	if kernel = strings.TrimSpace(kernel); err != nil || kernel == "" || strings.Contains(kernel, "/") {
 		return
 	}
 	const most = 16 << 20 // a distribution's has some hundred KiB
 	p := path.Join("/lib/modules", kernel, "modules.dep")
-	real, e, err := t.follow(p)
+	real, e, err := t.followLinks(p)
 	if err != nil || !e.Mode.IsRegular() {
 		return
 	}
-	text, err := t.read(real, most)
+	text, err := t.readLimited(real, most)
 	if err != nil {
-		t.note(p, err)
+		t.noteUnreadable(p, err)
 		return
 	}
 	var b strings.Builder
@@ -94,19 +94,19 @@ func (t *taker) module() {
 			b.WriteString(strings.TrimSuffix(file, "\n") + ":\n")
 		}
 	}
-	t.add(real, hosttree.File{Data: b.String()}, plain)
+	t.addEntry(real, hosttree.File{Data: b.String()}, scrubParsed)
 }
 
 var metaxNode = regexp.MustCompile(`^mx[a-z0-9]+$`)
 
-// devices takes MetaX's nodes, all DRM nodes, and the links by number and place.
-func (t *taker) devices() {
-	for _, name := range t.names("/dev/dri") {
+// captureDevices takes MetaX's nodes, all DRM nodes, and the links by number and place.
+func (t *taker) captureDevices() {
+	for _, name := range t.listNames("/dev/dri") {
 		if drm.MatchString(name) {
 			t.device("/dev/dri/" + name)
 		}
 	}
-	for _, name := range t.names("/dev") {
+	for _, name := range t.listNames("/dev") {
 		if metaxNode.MatchString(name) {
 			t.device("/dev/" + name)
 		}
@@ -115,11 +115,11 @@ func (t *taker) devices() {
 		t.device("/dev/" + name)
 	}
 	const byPath = "/dev/dri/by-path"
-	for _, name := range t.names(byPath) {
+	for _, name := range t.listNames(byPath) {
 		t.node(path.Join(byPath, name))
 	}
 	if t.Root.Exists("/dev/char") {
-		t.dir("/dev/char")
+		t.captureDir("/dev/char")
 	}
 }
 
@@ -130,7 +130,7 @@ func (t *taker) numbers() []string {
 	for p, i := range t.found {
 		if file, ok := i.entry.(hosttree.File); ok && strings.Contains(p, "/sgpu/") && path.Base(p) == "dev" {
 			uevent := path.Join("/sys/dev/char", path.Base(strings.TrimSpace(file.Data)), "uevent")
-			text, err := t.read(uevent, maxAttribute)
+			text, err := t.readLimited(uevent, maxAttribute)
 			if err != nil {
 				continue
 			}
@@ -157,26 +157,26 @@ func (t *taker) device(p string) {
 		t.node(char)
 	}
 	sys := "/sys/dev/char/" + number
-	if real, _, err := t.follow(sys); err == nil {
-		t.file(real+"/uevent", maxAttribute, nil)
+	if real, _, err := t.followLinks(sys); err == nil {
+		t.captureFile(real+"/uevent", maxAttribute, nil)
 	}
 }
 
 // node keeps what stands at a path of /dev: a device, a link, or that it is neither.
 func (t *taker) node(p string) {
-	real, e, err := t.follow(p)
+	real, e, err := t.followLinks(p)
 	if err != nil {
-		t.note(p, err)
+		t.noteUnreadable(p, err)
 		return
 	}
 	if d, err := t.Root.Device(real); err == nil {
-		t.add(real, hosttree.Device(d), nil)
+		t.addEntry(real, hosttree.Device(d), nil)
 		return
 	}
 	if e.Mode.IsDir() {
-		t.dir(real)
+		t.captureDir(real)
 	} else {
-		t.add(real, hosttree.File{}, nil) // such as an empty file that an engine made
+		t.addEntry(real, hosttree.File{}, nil) // such as an empty file that an engine made
 	}
 }
 

@@ -21,7 +21,7 @@ func IsOwn(spec *specs.Spec) bool {
 	if len(spec.Annotations) > 0 || slices.ContainsFunc(spec.Devices, func(d specs.Device) bool { return len(d.Annotations) > 0 }) {
 		return false
 	}
-	for _, s := range scopes(spec) {
+	for _, s := range editScopes(spec) {
 		if s.IntelRdt != nil || len(s.NetDevices) > 0 || slices.ContainsFunc(s.Hooks, isForeignHook) ||
 			slices.ContainsFunc(s.Env, isForeignVariable) {
 			return false

@@ -25,7 +25,7 @@ import (
 // Options.EngineRoot). A nil host leaves out the checks that need it.
 func Check(spec *specs.Spec, host *hostfs.Root, engineRoot string) []Problem {
 	var found problems
-	for _, s := range scopes(spec) {
+	for _, s := range editScopes(spec) {
 		s.checkForm(&found)
 		if host != nil {
 			s.checkHost(&found, engineView{host, engineRoot})

@@ -14,14 +14,14 @@ import (
 func Danger(host *hostfs.Root, path string) []Problem {
 	var found problems
 	if f, read, ok := readSpec(host, path, 0); ok {
-		f.untrusted = untrusted(host, read.Distrust)
-		f.parse(read.Data)
-		f.danger(&found)
+		f.untrusted = untrustedProblem(host, read.Distrust)
+		f.parseContent(read.Data)
+		f.addDangers(&found)
 	}
 	return found
 }
 
-func (f File) danger(found *problems) {
+func (f File) addDangers(found *problems) {
 	if f.untrusted != nil {
 		found.add(CodeWritable, "", f.untrusted.Subject, "%s", f.untrusted.Message)
 	}
@@ -42,9 +42,9 @@ func shortKind(kind string) string {
 	return fmt.Sprintf("kind %q has a vendor or class of one letter: Docker with CDI up to 29.7 and every engine with the CDI library before 1.1.1 panic on it", kind)
 }
 
-// untrusted is the problem that others may write a file or directory, as hostfs judges;
+// untrustedProblem is the problem that others may write a file or directory, as hostfs judges;
 // nil if they may not.
-func untrusted(host *hostfs.Root, err error) *Problem {
+func untrustedProblem(host *hostfs.Root, err error) *Problem {
 	var is *hostfs.UntrustedError
 	if !errors.As(err, &is) {
 		return nil

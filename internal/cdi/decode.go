@@ -38,7 +38,7 @@ func Load(host *hostfs.Root, path string) (*specs.Spec, error) {
 // key that occurs twice, and anything after the spec are errors. The message is one line
 // of printable text, whatever the data contains.
 func Decode(data []byte) (*specs.Spec, error) {
-	spec, err := decode(data)
+	spec, err := decodeSpec(data)
 	if err != nil {
 		return nil, err
 	}
@@ -52,9 +52,9 @@ func Decode(data []byte) (*specs.Spec, error) {
 	return spec, nil
 }
 
-// decode reads as the library does: JSON and YAML, no unknown fields, and nothing after the
+// decodeSpec reads as the library does: JSON and YAML, no unknown fields, and nothing after the
 // first document.
-func decode(data []byte) (spec *specs.Spec, err error) {
+func decodeSpec(data []byte) (spec *specs.Spec, err error) {
 	defer recoverPanic(&err)
 	if len(data) > MaxSpec {
 		return nil, fmt.Errorf("%w: over %d bytes", ErrSpec, MaxSpec)
@@ -69,7 +69,7 @@ func decode(data []byte) (spec *specs.Spec, err error) {
 	case err != nil:
 		return nil, specError(errors.Unwrap(err))
 	}
-	if err := validate(spec); err != nil {
+	if err := validateSpec(spec); err != nil {
 		return nil, specError(err)
 	}
 	return spec, nil

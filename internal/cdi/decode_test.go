@@ -121,7 +121,7 @@ func FuzzLoad(f *testing.F) {
 	}
 	path := filepath.Join(f.TempDir(), "spec.json")
 	f.Fuzz(func(t *testing.T, data []byte) {
-		spec, err := decode(data)
+		spec, err := decodeSpec(data)
 		if err != nil {
 			if !errors.Is(err, ErrSpec) {
 				t.Fatalf("an error of no type: %v", err)

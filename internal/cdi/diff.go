@@ -141,7 +141,7 @@ func entries(spec *specs.Spec) map[entryKey]json.RawMessage {
 			put(d.Name, "annotations", k, v)
 		}
 	}
-	for _, s := range scopes(spec) {
+	for _, s := range editScopes(spec) {
 		for _, v := range s.Env {
 			name, _, _ := strings.Cut(v, "=")
 			put(s.device, "env", name, v)

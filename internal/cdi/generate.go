@@ -87,7 +87,7 @@ func isDivided(g gpu.GPU) bool {
 // It fails with *IncompleteError (unless opt.Partial), ErrNoDevices, ErrDivided,
 // ErrNames, gpu.ErrNode or ErrSpec.
 func Generate(node gpu.Node, opt Options) (spec *specs.Spec, err error) {
-	defer wrap(&err, "generate CDI spec")
+	defer wrapError(&err, "generate CDI spec")
 	if err := node.Check(); err != nil {
 		return nil, err
 	}
@@ -122,11 +122,11 @@ func Generate(node gpu.Node, opt Options) (spec *specs.Spec, err error) {
 		every.Env = edits.GPUVariables(given)
 		devices = append(devices, device{allDevice, every})
 	}
-	return opt.spec(DefaultClass, edits.Common(node), devices)
+	return opt.buildSpec(DefaultClass, edits.Common(node), devices)
 }
 
-// wrap says in an error what was being done.
-func wrap(err *error, action string) {
+// wrapError says in an error what was being done.
+func wrapError(err *error, action string) {
 	if *err != nil {
 		*err = fmt.Errorf("%s: %w", action, *err)
 	}

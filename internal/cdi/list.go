@@ -64,13 +64,13 @@ type Device struct {
 func List(host *hostfs.Root, dirs []string, kind string) Listing {
 	l := Listing{Files: []File{}, Devices: []Device{}}
 	for priority, dir := range dirs {
-		if u := untrusted(host, host.Distrust(dir)); u != nil {
+		if u := untrustedProblem(host, host.Distrust(dir)); u != nil {
 			l.untrusted = append(l.untrusted, *u)
 		}
 		for f, read := range specFiles(host, dir, priority) {
 			if f.Error == "" {
-				f.untrusted = untrusted(host, read.Distrust)
-				f.parse(read.Data)
+				f.untrusted = untrustedProblem(host, read.Distrust)
+				f.parseContent(read.Data)
 			}
 			if kind == "" || f.Kind == "" || f.Kind == kind {
 				l.Files = append(l.Files, f)
@@ -119,10 +119,10 @@ func readSpec(host *hostfs.Root, path string, priority int) (f File, read hostfs
 	return f, read, true
 }
 
-// parse notes what engines see in the file, without the strictness of Load. It finds the
+// parseContent notes what engines see in the file, without the strictness of Load. It finds the
 // kind of an invalid spec, if it can.
-func (f *File) parse(data []byte) {
-	spec, err := decode(data)
+func (f *File) parseContent(data []byte) {
+	spec, err := decodeSpec(data)
 	if err != nil {
 		f.Kind, f.Error = kindOf(data), err.Error()
 		return
@@ -186,7 +186,7 @@ func (l Listing) Problems() []Problem {
 		if f.Mode != "" && f.perm&0o004 == 0 {
 			found.add(CodePermission, "", f.Path, "mode %s; engines that do not run as root cannot read it", f.Mode)
 		}
-		f.danger(&found)
+		f.addDangers(&found)
 	}
 	for _, d := range l.Devices {
 		if len(d.Conflict) > 0 {

@@ -16,11 +16,11 @@ type device struct {
 	edits edits.Edits
 }
 
-// spec makes the spec of devices and of what comes with each of them, of a class unless
+// buildSpec makes the spec of devices and of what comes with each of them, of a class unless
 // the options name another. The spec states the lowest version that has all that it
 // uses: an engine rejects a file whose version it does not know, even if it knows every
 // field.
-func (opt Options) spec(class string, common edits.Edits, devices []device) (*specs.Spec, error) {
+func (opt Options) buildSpec(class string, common edits.Edits, devices []device) (*specs.Spec, error) {
 	spec := &specs.Spec{Kind: Kind(cmp.Or(opt.Vendor, DefaultVendor), cmp.Or(opt.Class, class))}
 	spec.ContainerEdits = opt.render(common)
 	for _, d := range devices {

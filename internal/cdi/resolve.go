@@ -132,7 +132,7 @@ func search(host *hostfs.Root, dirs, names []string) searchResult {
 					result.untrusted, result.distrust = f, distrust
 					continue
 				}
-				f.parse(read.Data)
+				f.parseContent(read.Data)
 			}
 			if f.Error != "" {
 				result.faults = append(result.faults, f)

@@ -12,8 +12,8 @@ type scope struct {
 	*specs.ContainerEdits
 }
 
-// scopes returns all edits of a spec, the spec's own first.
-func scopes(spec *specs.Spec) []scope {
+// editScopes returns all edits of a spec, the spec's own first.
+func editScopes(spec *specs.Spec) []scope {
 	all := []scope{{"", &spec.ContainerEdits}}
 	for i := range spec.Devices {
 		d := &spec.Devices[i]
@@ -26,7 +26,7 @@ func scopes(spec *specs.Spec) []scope {
 func WithoutHooks(spec *specs.Spec) *specs.Spec {
 	bare := *spec
 	bare.Devices = slices.Clone(spec.Devices)
-	for _, s := range scopes(&bare) {
+	for _, s := range editScopes(&bare) {
 		s.Hooks = nil
 	}
 	return &bare

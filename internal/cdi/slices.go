@@ -26,7 +26,7 @@ var ErrNoSlices = errors.New("no slice of a GPU with a name and device nodes")
 // It fails with ErrNoSlices, *IncompleteError (unless opt.Partial) where the nodes of a
 // GPU in slice mode are missing, gpu.ErrNode or ErrSpec.
 func GenerateSlices(node gpu.Node, opt Options) (spec *specs.Spec, err error) {
-	defer wrap(&err, "generate CDI spec of slices")
+	defer wrapError(&err, "generate CDI spec of slices")
 	if err := node.Check(); err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func GenerateSlices(node gpu.Node, opt Options) (spec *specs.Spec, err error) {
 	case len(devices) == 0:
 		return nil, ErrNoSlices
 	}
-	return opt.spec(SliceClass, edits.Common(node), devices)
+	return opt.buildSpec(SliceClass, edits.Common(node), devices)
 }
 
 // sliceNames are the names of the devices of a slice; none without device nodes.

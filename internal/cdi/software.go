@@ -42,7 +42,7 @@ var ErrNoHook = errors.New("the path of metax-hook is not known")
 //
 // It fails with ErrNoHook or ErrSpec.
 func GenerateSoftware(list []edits.Software, opt Options) (spec *specs.Spec, err error) {
-	defer wrap(&err, "generate CDI spec of MXMACA")
+	defer wrapError(&err, "generate CDI spec of MXMACA")
 	var devices []device
 	add := func(prefix string, makeEdits func(edits.Software, string) (edits.Edits, error)) error {
 		for i, names := range softwareNames(list) {
@@ -65,7 +65,7 @@ func GenerateSoftware(list []edits.Software, opt Options) (spec *specs.Spec, err
 	if err := cmp.Or(add("", edits.MACA), add(fallback, edits.MACAFallback)); err != nil {
 		return nil, err
 	}
-	return opt.spec(SoftwareClass, edits.Edits{}, devices)
+	return opt.buildSpec(SoftwareClass, edits.Edits{}, devices)
 }
 
 // Nameless returns the installations without a device: those but the default whose

@@ -17,7 +17,7 @@ var ErrSpec = errors.New("invalid CDI spec")
 // library's, which applies them together only to files.
 func Validate(spec *specs.Spec) (err error) {
 	defer recoverPanic(&err)
-	if err := validate(spec); err != nil {
+	if err := validateSpec(spec); err != nil {
 		return fmt.Errorf("%w: %w", ErrSpec, err)
 	}
 	return nil
@@ -30,7 +30,7 @@ func recoverPanic(err *error) {
 	}
 }
 
-func validate(spec *specs.Spec) error {
+func validateSpec(spec *specs.Spec) error {
 	if err := specs.ValidateVersion(spec); err != nil {
 		return fmt.Errorf("cdiVersion: %w", err)
 	}

@@ -69,7 +69,7 @@ func specAt(path string) (kind string, foreign bool, err error) {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, hostfs.ErrNotRegular) {
 		return "", false, nil
 	}
-	if spec, decodeErr := decode(data); decodeErr == nil {
+	if spec, decodeErr := decodeSpec(data); decodeErr == nil {
 		return spec.Kind, !IsOwn(spec), err
 	}
 	return kindOf(data), false, err

@@ -45,17 +45,17 @@ func (p *Project) Container(name string) Container {
 		c.Pull = PullNever
 	}
 	c.Privileged, _ = service["privileged"].(bool)
-	for _, value := range list(service, "devices") {
+	for _, value := range listAt(service, "devices") {
 		path, ok := value.(string)
 		if !ok {
 			path, _ = toObject(value)["source"].(string)
 		}
 		c.Devices = append(c.Devices, unescape(path))
 	}
-	for _, value := range list(service, "device_cgroup_rules") {
+	for _, value := range listAt(service, "device_cgroup_rules") {
 		c.Rules = append(c.Rules, fmt.Sprint(value))
 	}
-	for _, value := range list(service, "volumes") {
+	for _, value := range listAt(service, "volumes") {
 		if source, ok := toObject(value)["source"].(string); ok && toObject(value)["type"] == "bind" {
 			c.Binds = append(c.Binds, unescape(source))
 		}
@@ -63,7 +63,7 @@ func (p *Project) Container(name string) Container {
 			c.Mounts = append(c.Mounts, unescape(target))
 		}
 	}
-	for _, value := range list(service, "tmpfs") {
+	for _, value := range listAt(service, "tmpfs") {
 		if text, ok := value.(string); ok {
 			at, _, _ := strings.Cut(unescape(text), ":")
 			c.Mounts = append(c.Mounts, at)
@@ -83,5 +83,5 @@ func (p *Project) Container(name string) Container {
 // unescape reads a text as compose prints it: with "$$" for "$".
 func unescape(text string) string { return strings.ReplaceAll(text, "$$", "$") }
 
-// escape is the opposite of unescape, for a project that compose reads again.
-func escape(text string) string { return strings.ReplaceAll(text, "$", "$$") }
+// escapeDollars is the opposite of unescape, for a project that compose reads again.
+func escapeDollars(text string) string { return strings.ReplaceAll(text, "$", "$$") }

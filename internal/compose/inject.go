@@ -40,19 +40,19 @@ func (p *Project) Inject(name string, in Injection) error {
 			}
 			inner = next
 		}
-		inner["devices"] = append(list(inner, "devices"), object{
+		inner["devices"] = append(listAt(inner, "devices"), object{
 			"driver": "cdi", "device_ids": anys(in.Names), "capabilities": []any{"gpu"},
 		})
 	}
 	for _, d := range in.Devices {
-		service["devices"] = append(list(service, "devices"), object{"source": d.HostPath, "target": d.Path, "permissions": d.Permissions})
+		service["devices"] = append(listAt(service, "devices"), object{"source": d.HostPath, "target": d.Path, "permissions": d.Permissions})
 	}
 	for _, m := range in.Mounts {
-		service["volumes"] = append(list(service, "volumes"), object{
+		service["volumes"] = append(listAt(service, "volumes"), object{
 			"type": "bind", "source": m.HostPath, "target": m.Path, "read_only": m.ReadOnly(),
 		})
 	}
-	groups := list(service, "group_add")
+	groups := listAt(service, "group_add")
 	for _, gid := range in.Groups {
 		group := strconv.FormatUint(uint64(gid), 10)
 		if !slices.Contains(groups, any(group)) {
@@ -79,7 +79,7 @@ func (p *Project) Inject(name string, in Injection) error {
 // setVariables sets variables that the service does not set, or all of them.
 func setVariables(service object, variables []string, all bool) error {
 	for _, v := range variables {
-		name, value, _ := strings.Cut(escape(v), "=")
+		name, value, _ := strings.Cut(escapeDollars(v), "=")
 		switch env := service["environment"].(type) {
 		case nil:
 			service["environment"] = object{name: value}
@@ -105,7 +105,7 @@ func removeRequests(service object) error {
 		{service, "gpus", true},
 	} {
 		var left []any
-		for _, value := range list(place.in, place.key) {
+		for _, value := range listAt(place.in, place.key) {
 			ours, err := entry{object: toObject(value)}.isOurs(place.all)
 			if err != nil {
 				return err

@@ -82,7 +82,7 @@ func reservations(service object) ([]entry, error) {
 	for _, place := range []struct {
 		list []any
 		all  bool // every entry is about GPUs
-	}{{list(service, "deploy", "resources", "reservations", "devices"), false}, {list(service, "gpus"), true}} {
+	}{{listAt(service, "deploy", "resources", "reservations", "devices"), false}, {listAt(service, "gpus"), true}} {
 		for _, value := range place.list {
 			e := entry{object: toObject(value)}
 			var err error
@@ -101,7 +101,7 @@ func reservations(service object) ([]entry, error) {
 // cdiDevices splits the devices of a service into the CDI names of GPUs and slices, which request
 // them, and the others. Compose prints devices as objects, and in older versions as texts.
 func cdiDevices(service object) (ids, others []any) {
-	for _, value := range list(service, "devices") {
+	for _, value := range listAt(service, "devices") {
 		name, ok := value.(string)
 		if !ok {
 			name, _ = toObject(value)["source"].(string)
@@ -203,8 +203,8 @@ func toObject(value any) object {
 	return o
 }
 
-// list returns the list at a path of keys, nil where there is none.
-func list(o object, path ...string) []any {
+// listAt returns the list at a path of keys, nil where there is none.
+func listAt(o object, path ...string) []any {
 	for _, key := range path[:len(path)-1] {
 		o = toObject(o[key])
 	}

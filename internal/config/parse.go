@@ -15,7 +15,7 @@ func (s Setting) Parse(text string) (any, error) {
 	if s.Kind == Table {
 		return nil, fmt.Errorf("%s is a %s, which takes several lines of the file: edit it there, then run metax-ctk config validate", s.Key, s.Kind)
 	}
-	words := s.split(text)
+	words := s.splitWords(text)
 	for _, word := range words {
 		if !s.allows(word) || strings.ContainsFunc(word, unicode.IsControl) {
 			return nil, fmt.Errorf("%s: %q: want %s%s", s.Key, word, s.Allowed, wording.Meant(word, s.words...))
@@ -32,8 +32,8 @@ func (s Setting) Parse(text string) (any, error) {
 	return words, nil
 }
 
-// split returns the words of a value on one line.
-func (s Setting) split(text string) []string {
+// splitWords returns the words of a value on one line.
+func (s Setting) splitWords(text string) []string {
 	switch {
 	case s.Kind != List:
 		return []string{text}

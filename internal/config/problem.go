@@ -46,17 +46,17 @@ func Check(text []byte) []Problem {
 	return problems
 }
 
-func (r *reader) problem(at toml.Statement, key, format string, args ...any) {
-	place := r.position(at.Keys[0].Start)
+func (r *reader) addProblem(at toml.Statement, key, format string, args ...any) {
+	place := r.positionOf(at.Keys[0].Start)
 	r.problems = append(r.problems, Problem{Line: place[0], Column: place[1], Key: key, Message: fmt.Sprintf(format, args...)})
 }
 
-func (r *reader) unknown(at toml.Statement, key string) {
-	r.problem(at, key, "unknown key %q%s", key, wording.DidYouMean(closestKey(key)))
+func (r *reader) addUnknownKey(at toml.Statement, key string) {
+	r.addProblem(at, key, "unknown key %q%s", key, wording.DidYouMean(closestKey(key)))
 }
 
-// position returns the line and column of an offset.
-func (r *reader) position(offset int) [2]int {
+// positionOf returns the line and column of an offset.
+func (r *reader) positionOf(offset int) [2]int {
 	line, column := toml.Position(r.text, offset)
 	return [2]int{line, column}
 }

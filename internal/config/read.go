@@ -69,10 +69,10 @@ func (r *reader) sectionHeader(t toml.Statement) {
 		return
 	}
 	if s, ok := Find(key); ok {
-		r.problem(t, key, "%s is not a section: want %s", key, s.Allowed)
+		r.addProblem(t, key, "%s is not a section: want %s", key, s.Allowed)
 		return
 	}
-	r.unknown(t, key)
+	r.addUnknownKey(t, key)
 }
 
 // requirementHeader begins a row of the table of requirements.
@@ -81,16 +81,16 @@ func (r *reader) requirementHeader(t toml.Statement) {
 	key := toml.Key(r.section...)
 	if r.skip = key != requirements; !r.skip {
 		i := r.item(requirements, t)
-		i.addRow(Requirement{}, r.position(t.Keys[0].Start))
+		i.addRow(Requirement{}, r.positionOf(t.Keys[0].Start))
 		r.items[requirements] = i
 		return
 	}
 	if s, ok := Find(key); ok {
-		r.problem(t, key, "%s is not a table: want %s", key, s.Allowed)
+		r.addProblem(t, key, "%s is not a table: want %s", key, s.Allowed)
 	} else if isSection(key) {
-		r.problem(t, key, "%s is a section: write [%s]", key, key)
+		r.addProblem(t, key, "%s is a section: write [%s]", key, key)
 	} else {
-		r.unknown(t, key)
+		r.addUnknownKey(t, key)
 	}
 }
 
@@ -100,7 +100,7 @@ func (r *reader) setting(section []string, t toml.Statement) {
 	key := toml.Key(path...)
 	if isSection(key) {
 		if t.Value.Kind != toml.Inline {
-			r.problem(t, key, "%s is a section: write [%s]", key, key)
+			r.addProblem(t, key, "%s is a section: write [%s]", key, key)
 			return
 		}
 		for _, below := range t.Value.Settings {
@@ -114,7 +114,7 @@ func (r *reader) setting(section []string, t toml.Statement) {
 	}
 	s, ok := Find(key)
 	if !ok {
-		r.unknown(t, key)
+		r.addUnknownKey(t, key)
 		return
 	}
 	i := r.item(key, t)
@@ -123,7 +123,7 @@ func (r *reader) setting(section []string, t toml.Statement) {
 		ok = r.rows(t.Value, &i)
 	}
 	if !ok {
-		r.problem(t, key, "%s is a %s: want %s", key, s.Kind, s.Allowed)
+		r.addProblem(t, key, "%s is a %s: want %s", key, s.Kind, s.Allowed)
 		return
 	}
 	r.items[key] = i
@@ -134,7 +134,7 @@ func (r *reader) item(key string, t toml.Statement) item {
 	if i, ok := r.items[key]; ok {
 		return i
 	}
-	at := r.position(t.Keys[0].Start)
+	at := r.positionOf(t.Keys[0].Start)
 	return item{line: at[0], column: at[1]}
 }
 
@@ -156,7 +156,7 @@ func (r *reader) rows(value toml.Value, i *item) bool {
 		for _, field := range each.Settings {
 			r.row(field, &row)
 		}
-		i.addRow(row, r.position(each.Start))
+		i.addRow(row, r.positionOf(each.Start))
 	}
 	return true
 }
@@ -168,9 +168,9 @@ func (r *reader) row(t toml.Statement, row *Requirement) {
 	to, ok := map[string]*string{"maca": &row.MACA, "driver": &row.Driver, "why": &row.Why}[name]
 	switch {
 	case !ok:
-		r.unknown(t, key)
+		r.addUnknownKey(t, key)
 	case t.Value.Kind != toml.Text:
-		r.problem(t, key, "%s must be a string", key)
+		r.addProblem(t, key, "%s must be a string", key)
 	default:
 		*to = t.Value.Text
 	}

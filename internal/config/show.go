@@ -85,10 +85,10 @@ func Show(path string, text []byte, getenv func(string) string, option func(stri
 			e.Words, e.Rows, e.Set, e.Source, e.Name, e.Line = i.words, i.rows, true, FromFile, path, i.line
 		}
 		if value := envValue(s, getenv); value != "" {
-			e.Words, e.Set, e.Source, e.Name, e.Line = s.split(value), true, FromEnvironment, s.Env, 0
+			e.Words, e.Set, e.Source, e.Name, e.Line = s.splitWords(value), true, FromEnvironment, s.Env, 0
 		}
 		if value, ok := option(s.Option); ok && s.Option != "" {
-			e.Words, e.Set, e.Source, e.Name, e.Line = s.split(value), true, FromOption, s.Option, 0
+			e.Words, e.Set, e.Source, e.Name, e.Line = s.splitWords(value), true, FromOption, s.Option, 0
 		}
 		all[n] = e
 	}

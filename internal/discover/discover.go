@@ -96,7 +96,7 @@ func (h Host) DiscoverSources(ctx context.Context) (gpu.Node, Sources, error) {
 
 // discover also returns what the driver's own files and the vendor's software or the record said.
 func (h Host) discover(ctx context.Context) (node gpu.Node, now fresh, other vendorAnswer, err error) {
-	kernel, err := h.kernel()
+	kernel, err := h.readKernel()
 	if err != nil {
 		return node, now, other, err
 	}
@@ -114,7 +114,7 @@ func (h Host) discover(ctx context.Context) (node gpu.Node, now fresh, other ven
 	}
 	if ask {
 		now = h.readLayout(kernel, !h.NoLinks)
-		other = h.vendor(ctx, &node, kernel, now)
+		other = h.addVendorFacts(ctx, &node, kernel, now)
 		now.addTo(&node, other.Node, other.source)
 	}
 	h.noteLost(&node)
@@ -163,8 +163,8 @@ func hasNoNodes(kernel sysfs.Report) bool {
 	return kernel.Shared == nil && !slices.ContainsFunc(kernel.GPUs, func(g gpu.GPU) bool { return len(g.Nodes) > 0 || g.SetAside() })
 }
 
-// kernel reads what the kernel reports. It fails with ErrNoGPU for a host without a GPU.
-func (h Host) kernel() (sysfs.Report, error) {
+// readKernel reads what the kernel reports. It fails with ErrNoGPU for a host without a GPU.
+func (h Host) readKernel() (sysfs.Report, error) {
 	kernel, err := sysfs.Read(h.Root)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -24,7 +24,7 @@ import (
 // if the driver's files do not answer, or cannot be read below a Root. A host without
 // the two is judged by the kernel alone.
 func (h Host) Health(ctx context.Context) (health.Look, error) {
-	kernel, err := h.kernel()
+	kernel, err := h.readKernel()
 	if err != nil {
 		return health.Look{}, err
 	}
@@ -82,7 +82,7 @@ func (h Host) kernelProblems(g gpu.GPU, warnings []string) (problems []health.Pr
 // vendorReadings returns what the vendor's software lists, without indices; nil if it is not
 // installed or gives no answer, which is an error.
 func (h Host) vendorReadings(ctx context.Context) (listed []health.Reading, source string, err error) {
-	source, failed, err := h.ask(func(r mxsml.Reader) (int, error) {
+	source, failed, err := h.queryVendor(func(r mxsml.Reader) (int, error) {
 		answer, err := r.Read(ctx)
 		listed = answer.Health()
 		return len(listed), err

@@ -11,9 +11,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
 
-// merge adds what source reports about GPUs to node, whose GPUs the kernel found. A GPU
+// mergeReported adds what source reports about GPUs to node, whose GPUs the kernel found. A GPU
 // that only source lists is left out, with a warning.
-func merge(node *gpu.Node, reported gpu.Node, source string) {
+func mergeReported(node *gpu.Node, reported gpu.Node, source string) {
 	warn := func(format string, a ...any) {
 		node.Warnings = append(node.Warnings, fmt.Sprintf(format, a...))
 	}

@@ -24,7 +24,7 @@ const FromDriver = "driver"
 // "libmxsml", "mx-smi" or FromDriver. Each program runs in a process of its own, which ends with the context or
 // after Timeout.
 func (h Host) Readings(ctx context.Context, n gpu.Node) (readings []gpu.Reading, source string, err error) {
-	source, failed, err := h.ask(func(r mxsml.Reader) (int, error) {
+	source, failed, err := h.queryVendor(func(r mxsml.Reader) (int, error) {
 		readings, err = r.Readings(ctx)
 		return len(readings), err
 	}, func(r mxsmi.Reader) error {

@@ -27,9 +27,9 @@ type vendorAnswer struct {
 	at          string
 }
 
-// vendor adds what only the vendor's software or the record knows, and returns their
+// addVendorFacts adds what only the vendor's software or the record knows, and returns their
 // answer. OrphanVFs of the kernel are not GPUs, even if the source lists them.
-func (h Host) vendor(ctx context.Context, node *gpu.Node, kernel sysfs.Report, now fresh) vendorAnswer {
+func (h Host) addVendorFacts(ctx context.Context, node *gpu.Node, kernel sysfs.Report, now fresh) vendorAnswer {
 	warn := func(s string) { node.Warnings = append(node.Warnings, s) }
 	t, asked, why := h.query(ctx, node)
 	if len(t.GPUs) > 0 {
@@ -40,7 +40,7 @@ func (h Host) vendor(ctx context.Context, node *gpu.Node, kernel sysfs.Report, n
 			t.GPUs = slices.Clone(t.GPUs)
 			fillFromRecord(&t, t.record, node)
 		}
-		merge(node, t.Node, t.source)
+		mergeReported(node, t.Node, t.source)
 		return t
 	}
 	switch {
@@ -63,7 +63,7 @@ func (h Host) vendor(ctx context.Context, node *gpu.Node, kernel sysfs.Report, n
 		}
 	}
 	record := h.currentRecord(node, kernel, now)
-	merge(node, record, recordSource)
+	mergeReported(node, record, recordSource)
 	for _, g := range node.GPUs {
 		if _, ok := h.Recorded.Lookup(g.BDF); !ok && now.GPUs[g.BDF].UUID == "" {
 			warn("GPU " + g.BDF.String() + " is not in the recorded node")
@@ -88,7 +88,7 @@ const noTool = "there is no mx-smi at "
 // query returns the answer of libmxsml, or of mx-smi, and adds their warnings to the node. If
 // neither answered, asked reports whether mx-smi was run, and why is the reason.
 func (h Host) query(ctx context.Context, node *gpu.Node) (t vendorAnswer, asked bool, why string) {
-	source, failed, err := h.ask(func(r mxsml.Reader) (int, error) {
+	source, failed, err := h.queryVendor(func(r mxsml.Reader) (int, error) {
 		answer, err := r.Read(ctx)
 		t = vendorAnswer{Node: answer.Node(), slices: true, driver: answer.Driver, at: r.Path}
 		for _, g := range t.GPUs {

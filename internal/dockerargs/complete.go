@@ -25,7 +25,7 @@ func Complete(words []string, client Client) Unfinished {
 		}
 		return c.unfinished()
 	}
-	cmd, err := scan(words, client, options())
+	cmd, err := scanWithOptions(words, client, options())
 	if err != nil {
 		return pending(words, err)
 	}
@@ -72,6 +72,6 @@ func awaitsValue(flags Flags, known Table) bool {
 		return false
 	}
 	last := flags[len(flags)-1]
-	spec, _ := known.long(last.Name)
+	spec, _ := known.byLongName(last.Name)
 	return spec.Value && !last.HasValue
 }

@@ -56,12 +56,12 @@ func ScanCompose(args []string, client Client, more Table) (Compose, bool, error
 	var err error
 	var dashes bool
 	// After "--" no flag can be inserted before the command.
-	if c.Global, dashes, err = l.flags(); err != nil || dashes || l.next == len(args) || args[l.next] != "compose" {
+	if c.Global, dashes, err = l.readFlags(); err != nil || dashes || l.next == len(args) || args[l.next] != "compose" {
 		return Compose{}, false, nil
 	}
 	l.next++
 	l.known = []Table{composeProject(), more}
-	if c.Project, dashes, err = l.flags(); err != nil || l.next == len(args) {
+	if c.Project, dashes, err = l.readFlags(); err != nil || l.next == len(args) {
 		return c, false, ownErrors(err)
 	}
 	if dashes {
@@ -122,7 +122,7 @@ func (c *Compose) read(l *lexer, ours Table, first bool) error {
 		l.next++
 	}
 	for l.next < len(l.words) {
-		own, flags, dashes, err := l.split(ours)
+		own, flags, dashes, err := l.separateFlags(ours)
 		c.own, c.Flags = append(c.own, own...), append(c.Flags, flags...)
 		if err != nil {
 			return err

@@ -14,14 +14,14 @@ func ParseHelp(text string) Table {
 			if seen[s.Name] {
 				continue
 			}
-			if _, taken := t.short(s.Short); taken {
+			if _, taken := t.byLetter(s.Short); taken {
 				s.Short = 0
 			}
 			seen[s.Name] = true
 			t = append(t, s)
 		}
 	}
-	t.sort()
+	t.sortByName()
 	return t
 }
 

@@ -22,9 +22,9 @@ type lexer struct {
 	known []Table // the first one that has a flag defines it
 }
 
-// flags reads flags up to the first word that is not a flag, or until after "--";
+// readFlags reads flags up to the first word that is not a flag, or until after "--";
 // dashes reports the latter.
-func (l *lexer) flags() (flags Flags, dashes bool, err error) {
+func (l *lexer) readFlags() (flags Flags, dashes bool, err error) {
 	for l.next < len(l.words) {
 		word := l.words[l.next]
 		if len(word) < 2 || word[0] != '-' {
@@ -48,10 +48,10 @@ func (l *lexer) flags() (flags Flags, dashes bool, err error) {
 	return flags, false, nil
 }
 
-// split reads flags and separates those in ours, which have no one-letter names, from
+// separateFlags reads flags and separates those in ours, which have no one-letter names, from
 // the client's. Our flag without its value is an *OptionError.
-func (l *lexer) split(ours Table) (own, client Flags, dashes bool, err error) {
-	read, dashes, err := l.flags()
+func (l *lexer) separateFlags(ours Table) (own, client Flags, dashes bool, err error) {
+	read, dashes, err := l.readFlags()
 	for i, f := range read {
 		switch {
 		case !ours.Has(f.Name) || l.words[f.At][1] != '-':
@@ -72,7 +72,7 @@ func (l *lexer) long(text string) (Flags, error) {
 	}
 	f := Flag{At: l.next, Words: 1}
 	f.Name, f.Value, f.HasValue = strings.Cut(text, "=")
-	spec, ok := l.lookup(func(t Table) (Spec, bool) { return t.long(f.Name) })
+	spec, ok := l.lookup(func(t Table) (Spec, bool) { return t.byLongName(f.Name) })
 	switch {
 	case !ok && (!f.HasValue || meansOption(f.Name)):
 		return nil, &UnknownFlagError{Flag: "--" + f.Name}
@@ -93,7 +93,7 @@ func (l *lexer) cluster(letters string) (flags Flags, err error) {
 	at := l.next
 	for {
 		letter, rest := letters[0], letters[1:]
-		spec, ok := l.lookup(func(t Table) (Spec, bool) { return t.short(letter) })
+		spec, ok := l.lookup(func(t Table) (Spec, bool) { return t.byLetter(letter) })
 		if !ok {
 			return flags, &UnknownFlagError{Flag: "-" + letters[:1]}
 		}

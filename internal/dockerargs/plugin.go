@@ -7,7 +7,7 @@ import "slices"
 // for the plugin's help or completion.
 func Plugin(words []string, name string, client Client) []string {
 	l := lexer{words: words, known: []Table{client.Global}}
-	if _, _, err := l.flags(); err != nil {
+	if _, _, err := l.readFlags(); err != nil {
 		return words
 	}
 	at := l.next

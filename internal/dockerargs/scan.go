@@ -58,10 +58,10 @@ func (c Command) Gives() bool { return c.TakesGPU || c.own.Has("maca") || c.own.
 // --maca, and for errors that the client itself reports; its errors are
 // *UnknownFlagError, *WithoutGPUsError and *OptionError, and the Command then has only Verb.
 func Scan(args []string, client Client) (Command, error) {
-	cmd, err := scan(args, client, options())
+	cmd, err := scanWithOptions(args, client, options())
 	if err == nil && cmd.lacksGPUs() {
 		// Then a flag of that name may be the client's.
-		cmd, err = scan(args, client, optionsBeside(client.Run))
+		cmd, err = scanWithOptions(args, client, optionsBeside(client.Run))
 	}
 	if err == nil && cmd.lacksGPUs() {
 		return Command{Verb: cmd.Verb}, &WithoutGPUsError{Option: cmd.optionWithoutGPUs()}
@@ -84,8 +84,8 @@ func (c Command) optionWithoutGPUs() string {
 	return ""
 }
 
-// scan is Scan with the given options of metax-docker.
-func scan(args []string, client Client, ours Table) (Command, error) {
+// scanWithOptions is Scan with the given options of metax-docker.
+func scanWithOptions(args []string, client Client, ours Table) (Command, error) {
 	cmd := Command{words: args}
 	l := lexer{words: args, known: []Table{client.Global}}
 	var err error
@@ -97,7 +97,7 @@ func scan(args []string, client Client, ours Table) (Command, error) {
 	}
 	l.known = []Table{ours, client.Run, client.Global}
 	var dashes bool
-	cmd.own, cmd.Flags, dashes, err = l.split(ours)
+	cmd.own, cmd.Flags, dashes, err = l.separateFlags(ours)
 	cmd.end = l.next
 	if dashes {
 		cmd.end--
@@ -155,7 +155,7 @@ func (c *Command) takeDevices() (gpus string, err error) {
 // on; nil, nil for a line that the client refuses before it gets there.
 func SplitGlobal(args []string, client Client) (global Flags, rest []string) {
 	l := lexer{words: args, known: []Table{client.Global}}
-	global, _, err := l.flags()
+	global, _, err := l.readFlags()
 	if err != nil {
 		return nil, nil
 	}
@@ -188,7 +188,7 @@ func (c Command) scanStart(l *lexer, client Client) (Command, error) {
 	ours := startOptions()
 	l.known = []Table{ours, client.Start, client.Global}
 	for l.next < len(l.words) {
-		own, flags, dashes, err := l.split(ours)
+		own, flags, dashes, err := l.separateFlags(ours)
 		c.own, c.Flags = append(c.own, own...), append(c.Flags, flags...)
 		if err != nil {
 			// The client refuses the line, unless it has flags that docker lacks.
@@ -217,7 +217,7 @@ var verbs = []string{"run", "create", "start", "restart"}
 // scanVerb reads words up to and including one of the commands.
 func scanVerb(l *lexer) (verb string, global Flags, err error) {
 	for under := ""; ; under = "container" {
-		read, dashes, err := l.flags()
+		read, dashes, err := l.readFlags()
 		global = append(global, read...)
 		// "docker -- run" runs, "docker container -- run" is refused.
 		if err != nil || l.next == len(l.words) || (dashes && under != "") {

@@ -52,7 +52,7 @@ func tableOf(flags string) func() Table {
 
 // Has reports whether there is a flag with this long name.
 func (t Table) Has(name string) bool {
-	_, ok := t.long(name)
+	_, ok := t.byLongName(name)
 	return ok
 }
 
@@ -64,20 +64,20 @@ func (t Table) Merge(over Table) Table {
 		if over.Has(s.Name) {
 			continue
 		}
-		if _, taken := over.short(s.Short); taken {
+		if _, taken := over.byLetter(s.Short); taken {
 			s.Short = 0
 		}
 		merged = append(merged, s)
 	}
-	merged.sort()
+	merged.sortByName()
 	return merged
 }
 
-func (t Table) sort() {
+func (t Table) sortByName() {
 	slices.SortFunc(t, func(a, b Spec) int { return strings.Compare(a.Name, b.Name) })
 }
 
-func (t Table) long(name string) (Spec, bool) {
+func (t Table) byLongName(name string) (Spec, bool) {
 	i, ok := slices.BinarySearchFunc(t, name, func(s Spec, n string) int { return strings.Compare(s.Name, n) })
 	if !ok {
 		return Spec{}, false
@@ -85,7 +85,7 @@ func (t Table) long(name string) (Spec, bool) {
 	return t[i], true
 }
 
-func (t Table) short(letter byte) (Spec, bool) {
+func (t Table) byLetter(letter byte) (Spec, bool) {
 	for _, s := range t {
 		if s.Short == letter && letter != 0 {
 			return s, true

@@ -48,8 +48,8 @@ func (d Daemon) APIVersion(ctx context.Context) (y int, err error) {
 	return y, nil
 }
 
-// failure is the error of a response that is not the expected success; nil if it is.
-func (q request) failure(answer *http.Response, body []byte) error {
+// responseError is the error of a response that is not the expected success; nil if it is.
+func (q request) responseError(answer *http.Response, body []byte) error {
 	switch answer.StatusCode {
 	case cmp.Or(q.status, http.StatusOK):
 		return nil

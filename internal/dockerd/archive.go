@@ -45,7 +45,7 @@ type PathStat struct {
 // the file or the container does not exist, and with syscall.ELOOP or syscall.ENOTDIR
 // if the daemon cannot follow the path.
 func (m Made) Stat(ctx context.Context, path string) (PathStat, error) {
-	header, _, err := m.daemon.do(ctx, request{method: http.MethodHead, path: m.archive(path)})
+	header, _, err := m.daemon.sendRequest(ctx, request{method: http.MethodHead, path: m.archive(path)})
 	if err != nil {
 		return PathStat{}, fmt.Errorf("stat %q in container %.12s: %w", path, m.ID, m.explain(ctx, path, err))
 	}
@@ -62,7 +62,7 @@ func (m Made) explain(ctx context.Context, path string, refused error) error {
 	if status := (*StatusError)(nil); !errors.As(refused, &status) || m.checkSafe() != nil {
 		return refused
 	}
-	_, _, err := m.daemon.do(ctx, request{method: http.MethodGet, path: m.archive(path), maxBody: overhead})
+	_, _, err := m.daemon.sendRequest(ctx, request{method: http.MethodGet, path: m.archive(path), maxBody: overhead})
 	said := (*StatusError)(nil)
 	switch {
 	case err == nil:
@@ -92,7 +92,7 @@ func (m Made) file(ctx context.Context, path string, max int64) ([]byte, error) 
 	if err := m.checkSafe(); err != nil {
 		return nil, err
 	}
-	_, body, err := m.daemon.do(ctx, request{method: http.MethodGet, path: m.archive(path), maxBody: max + overhead})
+	_, body, err := m.daemon.sendRequest(ctx, request{method: http.MethodGet, path: m.archive(path), maxBody: max + overhead})
 	if err != nil {
 		return nil, err
 	}

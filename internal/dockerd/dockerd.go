@@ -35,7 +35,7 @@ type Daemon struct {
 // (fs.ErrNotExist, fs.ErrPermission, syscall.ECONNREFUSED) if there is no daemon. The
 // error names the socket.
 func (d Daemon) Get(ctx context.Context, path string) (Header, []byte, error) {
-	return d.do(ctx, request{method: http.MethodGet, path: path})
+	return d.sendRequest(ctx, request{method: http.MethodGet, path: path})
 }
 
 // request is what to send, and which response to expect.
@@ -49,13 +49,13 @@ type request struct {
 	maxBody int64
 }
 
-// do is Get for any request.
-func (d Daemon) do(ctx context.Context, q request) (Header, []byte, error) {
+// sendRequest is Get for any request.
+func (d Daemon) sendRequest(ctx context.Context, q request) (Header, []byte, error) {
 	answer, body, err := d.exchange(ctx, q)
 	var op *net.OpError
 	switch {
 	case err == nil:
-		err = q.failure(answer, body)
+		err = q.responseError(answer, body)
 	case ctx.Err() != nil:
 		err = context.Cause(ctx)
 	case errors.Is(err, os.ErrDeadlineExceeded):

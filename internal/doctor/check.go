@@ -66,8 +66,8 @@ type Check struct {
 	run     func(f *Facts, found *findings)
 }
 
-// each is a check that judges several things one by one.
-func each[T any](id, title string, applies func(*Facts) bool, all func(*Facts) []T, look func(f *Facts, one T, found *findings)) Check {
+// checkEach is a check that judges several things one by one.
+func checkEach[T any](id, title string, applies func(*Facts) bool, all func(*Facts) []T, look func(f *Facts, one T, found *findings)) Check {
 	return Check{ID: id, Title: title, applies: applies, run: func(f *Facts, found *findings) {
 		for _, one := range all(f) {
 			look(f, one, found)

@@ -21,13 +21,13 @@ const (
 const reload = "modprobe -r metax && modprobe metax"
 
 var collectorChecks = []Check{
-	each("looked", "doctor could inspect everything", nil, func(f *Facts) []Trouble { return f.Troubles }, func(f *Facts, t Trouble, found *findings) {
-		found.add(Warning, fmt.Sprintf("%s could not be inspected: %s", t.Collector, t.Err), "problems there are not detected", f.command("doctor"))
+	checkEach("looked", "doctor could inspect everything", nil, func(f *Facts) []Trouble { return f.Troubles }, func(f *Facts, t Trouble, found *findings) {
+		found.add(Warning, fmt.Sprintf("%s could not be inspected: %s", t.Collector, t.Err), "problems there are not detected", f.ctkCommand("doctor"))
 	}),
 }
 
 var driverChecks = []Check{
-	{ID: "gpu-present", Title: "there is a MetaX GPU on the PCI bus", applies: collected("PCI and device nodes", nil), run: func(f *Facts, found *findings) {
+	{ID: "gpu-present", Title: "there is a MetaX GPU on the PCI bus", applies: ifCollected("PCI and device nodes", nil), run: func(f *Facts, found *findings) {
 		switch {
 		case len(f.Kernel.GPUs) > 0 || slices.ContainsFunc(f.Troubles, func(t Trouble) bool { return t.Collector == firstRound[0].name }): // there is one, or it is not known
 		case f.Record.Present || f.Kernel.Module.Loaded || f.Software.Driver || f.Software.MACA || f.Software.SMI:
@@ -50,7 +50,7 @@ var driverChecks = []Check{
 		found.add(Error, fmt.Sprintf("%s on the PCI bus, %s", countAre(len(f.Kernel.GPUs), "GPU"), what),
 			"without it the GPUs have no device nodes, so containers cannot get them", fix)
 	}},
-	each("driver-bound", "every GPU is bound to the driver metax", (*Facts).loaded, (*Facts).functions, func(f *Facts, fn Function, found *findings) {
+	checkEach("driver-bound", "every GPU is bound to the driver metax", (*Facts).driverLoaded, (*Facts).pciFunctions, func(f *Facts, fn Function, found *findings) {
 		switch {
 		case !f.Kernel.Module.Loaded || sysfs.ServesGPUs(fn.Driver) || fn.Driver == vfio: // bound as it should be
 		case fn.Driver == "":
@@ -61,7 +61,7 @@ var driverChecks = []Check{
 				fmt.Sprintf("echo %s > /sys/bus/pci/drivers/%s/unbind && echo %s > /sys/bus/pci/drivers/metax/bind", fn.BDF, fn.Driver, fn.BDF))
 		}
 	}),
-	{ID: "driver-vfio", Title: "no GPU is set aside for virtual machines", applies: collected("PCI and device nodes", (*Facts).hasFunctions), run: func(f *Facts, found *findings) {
+	{ID: "driver-vfio", Title: "no GPU is set aside for virtual machines", applies: ifCollected("PCI and device nodes", (*Facts).hasFunctions), run: func(f *Facts, found *findings) {
 		if set := namesWhere(f.Kernel.Functions, func(fn Function) bool { return fn.Driver == vfio }, func(fn Function) string { return fn.BDF.String() }); set != nil {
 			found.add(Info, fmt.Sprintf("GPU %s: set aside for virtual machines, by the driver vfio-pci", shortList(set)), "containers do not get it",
 				fmt.Sprintf("echo %s > /sys/bus/pci/drivers/vfio-pci/unbind && echo %s > /sys/bus/pci/drivers/metax/bind", set[0], set[0]))
@@ -73,23 +73,23 @@ var driverChecks = []Check{
 				"# add to the kernel's command line: intel_iommu=on iommu=pt (on AMD: iommu=pt); then: reboot")
 		}
 	}},
-	each("gpu-alive", "every GPU answers on the PCI bus", (*Facts).hasFunctions, (*Facts).functions, func(_ *Facts, fn Function, found *findings) {
+	checkEach("gpu-alive", "every GPU answers on the PCI bus", (*Facts).hasFunctions, (*Facts).pciFunctions, func(_ *Facts, fn Function, found *findings) {
 		if fn.Dead {
 			found.add(Error, fmt.Sprintf("GPU %s does not answer: it has fallen off the bus", fn.BDF),
 				"programs that use it hang or fail; a reset or a power cycle may bring it back",
 				fmt.Sprintf("echo 1 > /sys/bus/pci/devices/%s/remove && echo 1 > /sys/bus/pci/rescan", fn.BDF))
 		}
 	}),
-	each("pcie-width", "every GPU has all lanes of its PCIe link", func(f *Facts) bool {
+	checkEach("pcie-width", "every GPU has all lanes of its PCIe link", func(f *Facts) bool {
 		return slices.ContainsFunc(f.Kernel.Functions, func(fn Function) bool { return fn.Width > 0 })
-	}, (*Facts).functions, func(_ *Facts, fn Function, found *findings) {
+	}, (*Facts).pciFunctions, func(_ *Facts, fn Function, found *findings) {
 		if fn.Width > 0 && fn.Width < fn.MaxWidth && !fn.Dead {
 			found.add(Warning, fmt.Sprintf("GPU %s uses %d of the %d lanes of its PCIe link", fn.BDF, fn.Width, fn.MaxWidth),
 				"copies to and from it are slower by that factor; usual causes are a badly seated card, a riser or the slot",
 				fmt.Sprintf("lspci -vv -s %s | grep LnkSta", fn.BDF))
 		}
 	}),
-	each("numa", "the NUMA node of every GPU is known", func(f *Facts) bool { return f.Kernel.NUMANodes > 1 && len(f.Kernel.Functions) > 1 }, (*Facts).functions, func(f *Facts, fn Function, found *findings) {
+	checkEach("numa", "the NUMA node of every GPU is known", func(f *Facts) bool { return f.Kernel.NUMANodes > 1 && len(f.Kernel.Functions) > 1 }, (*Facts).pciFunctions, func(f *Facts, fn Function, found *findings) {
 		if fn.NUMA < 0 && f.Kernel.NUMANodes > 1 && len(f.Kernel.Functions) > 1 {
 			found.add(Warning, fmt.Sprintf("the firmware does not report the NUMA node of GPU %s (this host has %d)", fn.BDF, f.Kernel.NUMANodes),
 				"GPUs are chosen without regard to the CPUs near them",
@@ -104,7 +104,7 @@ func (f *Facts) allBoundTo(name string) bool {
 }
 
 var nodeChecks = []Check{
-	each("drm-minors", "the driver made a card and a render node for every GPU", func(f *Facts) bool { return f.anyBoundTo(driver) }, (*Facts).functions, func(_ *Facts, fn Function, found *findings) {
+	checkEach("drm-minors", "the driver made a card and a render node for every GPU", func(f *Facts) bool { return f.anyBoundTo(driver) }, (*Facts).pciFunctions, func(_ *Facts, fn Function, found *findings) {
 		if fn.Driver != driver {
 			return
 		}
@@ -123,7 +123,7 @@ var nodeChecks = []Check{
 				"udevadm trigger --action=add --subsystem-match=drm && udevadm settle")
 		}
 	}},
-	each("dev-stale", "every node in /dev is a device of the driver", func(f *Facts) bool { return f.anyNode(func(n DeviceNode) bool { return n.Present }) }, func(f *Facts) []DeviceNode { return f.Kernel.Nodes }, func(f *Facts, n DeviceNode, found *findings) {
+	checkEach("dev-stale", "every node in /dev is a device of the driver", func(f *Facts) bool { return f.anyNode(func(n DeviceNode) bool { return n.Present }) }, func(f *Facts) []DeviceNode { return f.Kernel.Nodes }, func(f *Facts, n DeviceNode, found *findings) {
 		is := "not a character device"
 		if n.Device != nil {
 			is = deviceNumbers(*n.Device)
@@ -134,10 +134,10 @@ var nodeChecks = []Check{
 				want = n.Numbers
 			}
 			found.add(Error, fmt.Sprintf("%s is %s, not %s", n.Path, is, want), "a container would get the wrong device",
-				fmt.Sprintf("rm %s && udevadm trigger --action=add && udevadm settle", f.at(n.Path)))
+				fmt.Sprintf("rm %s && udevadm trigger --action=add && udevadm settle", f.localPath(n.Path)))
 		}
 	}),
-	{ID: "mxcd", Title: "/dev/mxcd is there", applies: (*Facts).loaded, run: func(f *Facts, found *findings) {
+	{ID: "mxcd", Title: "/dev/mxcd is there", applies: (*Facts).driverLoaded, run: func(f *Facts, found *findings) {
 		if !f.Kernel.Module.Loaded || len(f.Kernel.GPUs) == 0 {
 			return
 		}
@@ -146,14 +146,14 @@ var nodeChecks = []Check{
 		}
 		found.add(Error, "/dev/mxcd is missing, though the driver is loaded", "every program that computes on a GPU opens it", "udevadm trigger --action=add; ls /dev/mxcd || { "+reload+"; }")
 	}},
-	each("node-mode", "the group of every device node may use it", (*Facts).hasDevices, (*Facts).restrictedNodes, func(f *Facts, n DeviceNode, found *findings) {
+	checkEach("node-mode", "the group of every device node may use it", (*Facts).hasDevices, (*Facts).restrictedNodes, func(f *Facts, n DeviceNode, found *findings) {
 		if n.Device.Perm&0o060 == 0o060 && n.Device.GID != 0 {
 			return
 		}
 		group := cmp.Or(n.Device.GID, videoGroup)
 		found.add(Warning, fmt.Sprintf("only root can open %s (mode %04o, group %d)", n.Path, n.Device.Perm, n.Device.GID),
 			"users other than root, in a container or outside, cannot use the GPU; a udev rule makes the change permanent",
-			fmt.Sprintf("chgrp %d %s && chmod 0660 %s", group, f.at(n.Path), f.at(n.Path)))
+			fmt.Sprintf("chgrp %d %s && chmod 0660 %s", group, f.localPath(n.Path), f.localPath(n.Path)))
 	}),
 	{ID: "node-group", Title: "the group of every device node has a name", applies: func(f *Facts) bool { return f.hasDevices() && len(f.System.Groups) > 0 }, run: func(f *Facts, found *findings) {
 		seen := map[uint32]bool{0: true}
@@ -179,13 +179,13 @@ var nodeChecks = []Check{
 				continue
 			}
 			if n.Astray {
-				astray = append(astray, f.at("/dev/char/"+deviceNumbers(*n.Device)))
+				astray = append(astray, f.localPath("/dev/char/"+deviceNumbers(*n.Device)))
 			}
 			if len(steps) == 0 && !f.Kernel.CharDir {
-				steps = append(steps, Step{Directory: f.at("/dev/char")})
+				steps = append(steps, Step{Directory: f.localPath("/dev/char")})
 			}
 			missing = append(missing, n.Path)
-			steps = append(steps, Step{Link: f.at("/dev/char/" + deviceNumbers(*n.Device)), Target: ".." + strings.TrimPrefix(n.Path, "/dev")})
+			steps = append(steps, Step{Link: f.localPath("/dev/char/" + deviceNumbers(*n.Device)), Target: ".." + strings.TrimPrefix(n.Path, "/dev")})
 		}
 		if missing == nil {
 			return

@@ -19,7 +19,7 @@ const shim = "metax-runtime"
 
 // configureCommand is the command that sets an engine up.
 func (f *Facts) configureCommand(name string, args ...string) string {
-	return f.command(append([]string{"runtime", "configure", "--engine", name}, args...)...)
+	return f.ctkCommand(append([]string{"runtime", "configure", "--engine", name}, args...)...)
 }
 
 // configFile matches the file that an error names, for a configuration of several
@@ -35,7 +35,7 @@ func configCheck(id string, of func(Engines) Engine) Check {
 			return
 		}
 		file := cmp.Or(configFile.FindString(e.Broken), e.Config)
-		at := f.at(file)
+		at := f.localPath(file)
 		what := strings.Replace(e.Broken, file, at, 1)
 		if !strings.Contains(what, at) {
 			what = at + ": " + what
@@ -49,7 +49,7 @@ func versionCheck(id string, of func(Engines) Engine) Check {
 	known := func(f *Facts) bool { return of(f.Engines).Version.Known() }
 	return Check{ID: id, Title: "the program of " + strings.TrimSuffix(id, "-version") + " answers", applies: known, run: func(f *Facts, found *findings) {
 		if e := of(f.Engines); e.Failed != "" {
-			found.add(Warning, fmt.Sprintf("%s does not report its version: %s", e.Name, e.Failed), "doctor cannot check for its known limitations", f.at(e.Program)+" --version")
+			found.add(Warning, fmt.Sprintf("%s does not report its version: %s", e.Name, e.Failed), "doctor cannot check for its known limitations", f.localPath(e.Program)+" --version")
 		}
 	}}
 }
@@ -86,7 +86,7 @@ var dockerChecks = []Check{
 		}
 		found.add(Warning, fmt.Sprintf("docker %s starts containers before the CDI spec is written, which is only in %s", d.Version, cdi.DynamicDir),
 			"containers with --restart=always and a GPU fail after a boot: the daemon starts them before the spec is there",
-			f.generateStep("--output", f.at(path.Join(cdi.StaticDir, gpuFile))).String())
+			f.generateStep("--output", f.localPath(path.Join(cdi.StaticDir, gpuFile))).String())
 	}},
 	{ID: "docker-devices", Title: "the docker daemon has discovered the GPUs", applies: func(f *Facts) bool {
 		return f.Engines.Docker.Info != nil && f.Engines.Docker.Version.AtLeast(28, 2) && f.Specs.hasKind(gpuKind)
@@ -108,12 +108,12 @@ var dockerChecks = []Check{
 	{ID: "docker-read", Title: "the docker daemon has read its configuration", applies: (*Facts).dockerAsked, run: func(f *Facts, found *findings) {
 		d := f.Engines.Docker
 		add := func(severity Severity, what, why string) {
-			found.add(severity, fmt.Sprintf("the docker daemon has not read %s: %s", f.at(d.Config), what), why, "systemctl restart docker")
+			found.add(severity, fmt.Sprintf("the docker daemon has not read %s: %s", f.localPath(d.Config), what), why, "systemctl restart docker")
 		}
 		if !f.dockerAsked() {
 			return
 		}
-		for _, name := range sorted(d.Runtimes) {
+		for _, name := range sortedKeys(d.Runtimes) {
 			if p, known := d.Info.Runtimes[name]; strings.HasSuffix(d.Runtimes[name], "/"+shim) && (!known || (p.Path != "" && p.Path != d.Runtimes[name])) {
 				add(Error, "it does not know the runtime "+name, "containers that name it do not start")
 			}
@@ -181,22 +181,22 @@ var containerdChecks = []Check{
 	}, run: func(f *Facts, found *findings) {
 		if d := f.Engines.Containerd; d.NoCRI && f.System.HasKubelet {
 			found.add(Warning, "the CRI plugin of containerd is disabled, but kubelet is installed", "kubelet cannot start pods with this containerd",
-				fmt.Sprintf(`# in %s: remove "cri" from disabled_plugins; then: systemctl restart containerd`, f.at(d.Config)))
+				fmt.Sprintf(`# in %s: remove "cri" from disabled_plugins; then: systemctl restart containerd`, f.localPath(d.Config)))
 		}
 	}},
 	{ID: "containerd-read", Title: "containerd has read its configuration", applies: func(f *Facts) bool { return f.Engines.Containerd.There() }, run: func(f *Facts, found *findings) {
 		for _, file := range f.Engines.Containerd.Unread {
-			found.add(Warning, fmt.Sprintf("containerd has not read %s: the file is newer than the daemon", f.at(file)), "containers are made as the file said before", "systemctl restart containerd")
+			found.add(Warning, fmt.Sprintf("containerd has not read %s: the file is newer than the daemon", f.localPath(file)), "containers are made as the file said before", "systemctl restart containerd")
 		}
 	}},
 	{ID: "containerd-drop-in", Title: "the drop-in of containerd is up to date", applies: func(f *Facts) bool { return f.Engines.Containerd.There() && f.Engines.Containerd.Broken == "" }, run: func(f *Facts, found *findings) {
 		if f.Engines.Containerd.Stale {
-			found.add(Warning, f.at(f.Engines.Containerd.Ours)+" is out of date: the rest of containerd's configuration has changed",
+			found.add(Warning, f.localPath(f.Engines.Containerd.Ours)+" is out of date: the rest of containerd's configuration has changed",
 				"the drop-in replaces whole tables, so changes elsewhere have no effect", f.configureCommand("containerd")+" && systemctl restart containerd")
 		}
 	}},
-	each("distributions", "doctor checks every containerd of the host", collected("containerd", func(f *Facts) bool { return !f.trimmed() }), func(f *Facts) []containerd.Place { return f.Engines.Distributions }, func(f *Facts, d containerd.Place, found *findings) {
-		found.add(Info, fmt.Sprintf("%s has a containerd of its own, set up by %s", d.Name, f.at(d.Path)), "doctor does not check whether its pods get GPUs",
+	checkEach("distributions", "doctor checks every containerd of the host", ifCollected("containerd", func(f *Facts) bool { return !f.isSnapshot() }), func(f *Facts) []containerd.Place { return f.Engines.Distributions }, func(f *Facts, d containerd.Place, found *findings) {
+		found.add(Info, fmt.Sprintf("%s has a containerd of its own, set up by %s", d.Name, f.localPath(d.Path)), "doctor does not check whether its pods get GPUs",
 			f.configureCommand(d.Name, "--dry-run"))
 	}),
 }
@@ -207,22 +207,22 @@ var podmanChecks = []Check{
 	{ID: "podman-image", Title: "images cannot request GPUs", applies: func(f *Facts) bool { return f.Engines.Podman.Version.Known() }, run: func(f *Facts, found *findings) {
 		if p := f.Engines.Podman; p.There() && p.Version.Before(5, 0) && len(f.System.Hooks) > 0 {
 			found.add(Warning, fmt.Sprintf("podman %s passes on the annotations of images, and the hook %s injects GPUs by annotation", p.Version, f.System.Hooks[0].Path),
-				"an image can request GPUs by itself", fmt.Sprintf("rm %s   # then: podman run --device metax-tech.com/gpu=0", f.at(f.System.Hooks[0].Path)))
+				"an image can request GPUs by itself", fmt.Sprintf("rm %s   # then: podman run --device metax-tech.com/gpu=0", f.localPath(f.System.Hooks[0].Path)))
 		}
 	}},
-	firstOf("hook-stage", "no prestart hook injects GPUs where systemd manages cgroups", (*Facts).hasHooks, (*Facts).hooks, func(f *Facts, h HookFile, found *findings) {
+	firstOf("hook-stage", "no prestart hook injects GPUs where systemd manages cgroups", (*Facts).hasHooks, (*Facts).installedHooks, func(f *Facts, h HookFile, found *findings) {
 		if slices.Contains(h.Stages, "prestart") && f.systemdCgroups() {
-			found.add(Warning, fmt.Sprintf("%s injects GPUs in a prestart hook, but systemd manages cgroups", f.at(h.Path)),
-				"a running container loses the GPU at the next systemctl daemon-reload", fmt.Sprintf("rm %s   # then use CDI: --device metax-tech.com/gpu=0", f.at(h.Path)))
+			found.add(Warning, fmt.Sprintf("%s injects GPUs in a prestart hook, but systemd manages cgroups", f.localPath(h.Path)),
+				"a running container loses the GPU at the next systemctl daemon-reload", fmt.Sprintf("rm %s   # then use CDI: --device metax-tech.com/gpu=0", f.localPath(h.Path)))
 		}
 	}),
-	each("hook-program", "the programs of the toolkit's hooks exist", (*Facts).hasHooks, (*Facts).hooks, func(f *Facts, h HookFile, found *findings) {
+	checkEach("hook-program", "the programs of the toolkit's hooks exist", (*Facts).hasHooks, (*Facts).installedHooks, func(f *Facts, h HookFile, found *findings) {
 		if !h.Runs {
-			fix := "rm " + f.at(h.Path)
+			fix := "rm " + f.localPath(h.Path)
 			if f.Programs.Dir != "" {
-				fix = fmt.Sprintf("ln -s %s %s", path.Join(f.Programs.Dir, "metax-hook"), f.at(h.Hook))
+				fix = fmt.Sprintf("ln -s %s %s", path.Join(f.Programs.Dir, "metax-hook"), f.localPath(h.Hook))
 			}
-			found.add(Error, fmt.Sprintf("%s runs %s, which does not exist", f.at(h.Path), h.Hook), "containers that request a GPU do not start", fix)
+			found.add(Error, fmt.Sprintf("%s runs %s, which does not exist", f.localPath(h.Path), h.Hook), "containers that request a GPU do not start", fix)
 		}
 	}),
 }
@@ -230,9 +230,9 @@ var podmanChecks = []Check{
 var crioChecks = []Check{
 	versionCheck("crio-version", func(e Engines) Engine { return e.CRIO }),
 	configCheck("crio-config", func(e Engines) Engine { return e.CRIO }),
-	firstOf("crio-hook", "no hook keeps CRI-O from starting", func(f *Facts) bool { return f.Engines.CRIO.There() && f.hasHooks() }, (*Facts).hooks, func(f *Facts, h HookFile, found *findings) {
+	firstOf("crio-hook", "no hook keeps CRI-O from starting", func(f *Facts) bool { return f.Engines.CRIO.There() && f.hasHooks() }, (*Facts).installedHooks, func(f *Facts, h HookFile, found *findings) {
 		if f.Engines.CRIO.There() && slices.Contains(h.Stages, "precreate") {
-			found.add(Error, f.at(h.Path)+" has the stage precreate, which CRI-O does not know", "CRI-O does not start", "rm "+f.at(h.Path)+" && systemctl restart crio")
+			found.add(Error, f.localPath(h.Path)+" has the stage precreate, which CRI-O does not know", "CRI-O does not start", "rm "+f.localPath(h.Path)+" && systemctl restart crio")
 		}
 	}),
 }
@@ -249,13 +249,13 @@ var runtimeChecks = []Check{
 // addMissingRuntimes adds a finding for each chosen runtime whose program does not
 // exist.
 func (f *Facts) addMissingRuntimes(found *findings, meant func(e Engine, name string) bool, why string) {
-	for _, e := range f.Engines.all() {
+	for _, e := range f.Engines.allInstalled() {
 		for _, name := range e.Missing {
 			if !meant(e, name) {
 				continue
 			}
 			p := e.Runtimes[name]
-			fix := fmt.Sprintf("# in %s: remove the runtime %s", f.at(e.Config), name)
+			fix := fmt.Sprintf("# in %s: remove the runtime %s", f.localPath(e.Config), name)
 			if strings.HasSuffix(p, "/"+shim) {
 				fix = f.configureCommand(e.Name, f.runtimeOptions(name)...)
 			}
@@ -274,7 +274,7 @@ func (f *Facts) runtimeOptions(name string) []string {
 }
 
 var remoteChecks = []Check{
-	each("remote", "engines are on this host", collected("remote engines", (*Facts).here), func(f *Facts) []Remote { return f.Engines.Remotes }, func(_ *Facts, r Remote, found *findings) {
+	checkEach("remote", "engines are on this host", ifCollected("remote engines", (*Facts).isThisMachine), func(f *Facts) []Remote { return f.Engines.Remotes }, func(_ *Facts, r Remote, found *findings) {
 		found.add(Warning, fmt.Sprintf("%s may be on another host: its address is %s (%s)", r.Engine, r.Address, r.Origin),
 			"GPUs are chosen on this host, but containers may start on another", r.Undo)
 	}),

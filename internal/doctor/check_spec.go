@@ -69,12 +69,12 @@ const onlyOneProgram = " is another program's: stop one of the two programs, the
 
 var specChecks = []Check{
 	{ID: "spec-dirs", Title: "the directories of CDI specs exist", applies: (*Facts).hasEngine, run: func(f *Facts, found *findings) {
-		if len(f.Specs.Missing) == 0 || len(f.Engines.all()) == 0 {
+		if len(f.Specs.Missing) == 0 || len(f.Engines.allInstalled()) == 0 {
 			return
 		}
 		var steps []Step
 		for _, dir := range f.Specs.Missing {
-			steps = append(steps, Step{Directory: f.at(dir)})
+			steps = append(steps, Step{Directory: f.localPath(dir)})
 		}
 		found.addSafe(Warning, shortList(f.Specs.Missing)+": no such directory",
 			"a daemon that starts before the directory exists may never read it", steps...)
@@ -86,17 +86,17 @@ var specChecks = []Check{
 		}
 		if f.Specs.onlyForeign() {
 			at := f.Specs.Files[slices.IndexFunc(f.Specs.Files, func(file cdi.File) bool { return file.Kind == gpuKind && file.IsForeign() })].Path
-			found.add(Warning, fmt.Sprintf("the only CDI spec of kind %s, %s, is another program's", gpuKind, f.at(at)),
-				"the toolkit does not keep it up to date, and it may lack names", "# "+f.at(at)+onlyOneProgram+"; then: "+f.command("cdi", "generate"))
+			found.add(Warning, fmt.Sprintf("the only CDI spec of kind %s, %s, is another program's", gpuKind, f.localPath(at)),
+				"the toolkit does not keep it up to date, and it may lack names", "# "+f.localPath(at)+onlyOneProgram+"; then: "+f.ctkCommand("cdi", "generate"))
 		}
 	}},
-	each("spec-readable", "everyone can read the CDI specs", (*Facts).hasSpecFiles, func(f *Facts) []cdi.Problem { return f.Specs.Problems() }, func(f *Facts, p cdi.Problem, found *findings) {
+	checkEach("spec-readable", "everyone can read the CDI specs", (*Facts).hasSpecFiles, func(f *Facts) []cdi.Problem { return f.Specs.Problems() }, func(f *Facts, p cdi.Problem, found *findings) {
 		if p.Code != cdi.CodePermission {
 			return
 		}
 		why := "an engine that does not run as root, such as rootless Podman, cannot use it"
-		if i := slices.IndexFunc(f.Specs.Files, func(file cdi.File) bool { return f.at(file.Path) == p.Subject || file.Path == p.Subject }); i >= 0 && isOurKind(f.Specs.Files[i].Kind) && !f.Specs.Files[i].IsForeign() {
-			found.addSafe(Error, p.String(), why, Step{Chmod: f.at(f.Specs.Files[i].Path), Mode: 0o644})
+		if i := slices.IndexFunc(f.Specs.Files, func(file cdi.File) bool { return f.localPath(file.Path) == p.Subject || file.Path == p.Subject }); i >= 0 && isOurKind(f.Specs.Files[i].Kind) && !f.Specs.Files[i].IsForeign() {
+			found.addSafe(Error, p.String(), why, Step{Chmod: f.localPath(f.Specs.Files[i].Path), Mode: 0o644})
 			return
 		}
 		found.add(Warning, p.String(), why, "chmod 0644 "+dockerargs.QuoteWord(p.Subject))
@@ -109,16 +109,16 @@ var specChecks = []Check{
 		f.addDangers(found, cdi.CodeName, "the engine crashes when it reads the spec, whichever device a container requests",
 			func(at string) string { return "mv " + at + " " + at + ".broken" })
 	}},
-	each("spec-form", "every CDI spec can be used by engines", (*Facts).hasSpecFiles, func(f *Facts) []cdi.File { return f.Specs.Files }, func(f *Facts, file cdi.File, found *findings) {
+	checkEach("spec-form", "every CDI spec can be used by engines", (*Facts).hasSpecFiles, func(f *Facts) []cdi.File { return f.Specs.Files }, func(f *Facts, file cdi.File, found *findings) {
 		if file.Error == "" {
 			return
 		}
-		what, why := fmt.Sprintf("%s: %s", f.at(file.Path), file.Error), "some engines refuse every CDI device while one file is broken"
+		what, why := fmt.Sprintf("%s: %s", f.localPath(file.Path), file.Error), "some engines refuse every CDI device while one file is broken"
 		if path.Base(file.Path) == gpuFile && path.Dir(file.Path) == cdi.DynamicDir && f.driverUp() {
-			found.add(Error, what, why, fmt.Sprintf("rm %s && %s", dockerargs.QuoteWord(f.at(file.Path)), f.generateStep().String()))
+			found.add(Error, what, why, fmt.Sprintf("rm %s && %s", dockerargs.QuoteWord(f.localPath(file.Path)), f.generateStep().String()))
 			return
 		}
-		found.add(Error, what, why, fmt.Sprintf("mv %s %s.broken", dockerargs.QuoteWord(f.at(file.Path)), dockerargs.QuoteWord(f.at(file.Path))))
+		found.add(Error, what, why, fmt.Sprintf("mv %s %s.broken", dockerargs.QuoteWord(f.localPath(file.Path)), dockerargs.QuoteWord(f.localPath(file.Path))))
 	}),
 	{ID: "spec-conflict", Title: "no device name is defined in two files of one directory", applies: (*Facts).hasSpecFiles, run: func(f *Facts, found *findings) {
 		seen := map[string]bool{}
@@ -130,10 +130,10 @@ var specChecks = []Check{
 			seen[key] = true
 			what, why := fmt.Sprintf("%s both define %s", strings.Join(d.Conflict, " and "), d.Name), "no engine resolves such a name"
 			if i := slices.IndexFunc(d.Conflict, f.Specs.isForeign); i >= 0 {
-				found.add(Error, what, why, "# "+f.at(d.Conflict[i])+onlyOneProgram)
+				found.add(Error, what, why, "# "+f.localPath(d.Conflict[i])+onlyOneProgram)
 				continue
 			}
-			found.add(Error, what, why, "rm "+dockerargs.QuoteWord(f.at(f.strayFile(d.Conflict))))
+			found.add(Error, what, why, "rm "+dockerargs.QuoteWord(f.localPath(f.strayFile(d.Conflict))))
 		}
 	}},
 	{ID: "spec-shadowed", Title: "no CDI spec overrides another one with other content", applies: (*Facts).hasSpecFiles, run: func(f *Facts, found *findings) {
@@ -144,7 +144,7 @@ var specChecks = []Check{
 					continue
 				}
 				seen[d.File+below] = true
-				what, why, fix := fmt.Sprintf("%s also defines %s, but %s wins", below, d.Name, d.File), "changes in the first file have no effect", "rm "+dockerargs.QuoteWord(f.at(below))
+				what, why, fix := fmt.Sprintf("%s also defines %s, but %s wins", below, d.Name, d.File), "changes in the first file have no effect", "rm "+dockerargs.QuoteWord(f.localPath(below))
 				if f.Specs.isForeign(below) || f.Specs.isForeign(d.File) {
 					why, fix = "two programs define the names, and containers get what the second file says", "# one of them"+onlyOneProgram
 				}
@@ -152,19 +152,19 @@ var specChecks = []Check{
 			}
 		}
 	}},
-	each("spec-drift", "the CDI specs are up to date", collected("drift of CDI specs", (*Facts).hasOurSpecs), (*Facts).specs, func(f *Facts, o Spec, found *findings) {
+	checkEach("spec-drift", "the CDI specs are up to date", ifCollected("drift of CDI specs", (*Facts).hasOurSpecs), (*Facts).ourSpecs, func(f *Facts, o Spec, found *findings) {
 		n := len(o.Drift)
 		if n == 0 && !o.Removed {
 			return
 		}
-		what := fmt.Sprintf("%s: the node has nothing of kind %s any more", f.at(o.Path), o.Kind)
+		what := fmt.Sprintf("%s: the node has nothing of kind %s any more", f.localPath(o.Path), o.Kind)
 		if n > 0 {
-			what = fmt.Sprintf("the CDI spec %s is out of date (%s, first: %s)", f.at(o.Path), wording.Count(n, "difference"), o.Drift[0].Text())
+			what = fmt.Sprintf("the CDI spec %s is out of date (%s, first: %s)", f.localPath(o.Path), wording.Count(n, "difference"), o.Drift[0].Text())
 		}
 		why := "containers get what was right when the spec was written: paths of an older driver, or not all GPUs"
 		step := f.generateStep()
 		if _, class, _ := strings.Cut(o.Kind, "/"); o.Path != cdi.Path(cdi.DefaultVendor, class, cdi.JSON) {
-			step = f.generateStep("--class", class, "--output", f.at(o.Path))
+			step = f.generateStep("--class", class, "--output", f.localPath(o.Path))
 		}
 		f.addRegenerate(found, Error, what, why, step)
 	}),
@@ -185,7 +185,7 @@ var specChecks = []Check{
 		if p := f.Engines.Podman; p.There() && p.Version.Before(5, 0) {
 			return // Podman before 5.0 rejects a spec with groups
 		}
-		found.add(Info, f.at(f.Specs.Ours[i].Path)+" was written without groups", "in a container, users other than root may need --group-add", f.command("cdi", "generate"))
+		found.add(Info, f.localPath(f.Specs.Ours[i].Path)+" was written without groups", "in a container, users other than root may need --group-add", f.ctkCommand("cdi", "generate"))
 	}},
 }
 
@@ -194,7 +194,7 @@ var specChecks = []Check{
 func (f *Facts) addDangers(found *findings, code, why string, fix func(at string) string) {
 	for _, p := range f.Specs.Problems() {
 		if p.Code == code {
-			p.Subject = f.at(p.Subject)
+			p.Subject = f.localPath(p.Subject)
 			found.add(Error, p.String(), why, fix(dockerargs.QuoteWord(p.Subject)))
 		}
 	}
@@ -239,7 +239,7 @@ func (f *Facts) addProblems(found *findings, why string, codes ...string) {
 		}
 		for _, p := range o.Problems {
 			if slices.Contains(codes, p.Code) {
-				found.add(Error, fmt.Sprintf("%s: %s", f.at(o.Path), p), why, f.problemFix(p))
+				found.add(Error, fmt.Sprintf("%s: %s", f.localPath(o.Path), p), why, f.problemFix(p))
 			}
 		}
 	}
@@ -253,24 +253,24 @@ func (f *Facts) problemFix(p cdi.Problem) string {
 }
 
 var resolveChecks = []Check{
-	each("spec-version", "every engine reads the version of the CDI specs", func(f *Facts) bool { return f.hasEngine() && f.hasOurSpecs() }, (*Facts).specs, func(f *Facts, o Spec, found *findings) {
+	checkEach("spec-version", "every engine reads the version of the CDI specs", func(f *Facts) bool { return f.hasEngine() && f.hasOurSpecs() }, (*Facts).ourSpecs, func(f *Facts, o Spec, found *findings) {
 		if p := f.Engines.Podman; p.There() && p.Version.Before(5, 0) && engine.ParseVersion(o.Version).AtLeast(0, 6) {
-			found.add(Error, fmt.Sprintf("%s has CDI version %s, but podman %s reads only up to 0.5.0", f.at(o.Path), o.Version, p.Version),
-				"the engine rejects the whole file", f.command("cdi", "generate", "--no-groups"))
+			found.add(Error, fmt.Sprintf("%s has CDI version %s, but podman %s reads only up to 0.5.0", f.localPath(o.Path), o.Version, p.Version),
+				"the engine rejects the whole file", f.ctkCommand("cdi", "generate", "--no-groups"))
 		}
 	}),
 	{ID: "cdi-names", Title: "every engine resolves the CDI names of the GPUs", applies: func(f *Facts) bool { return f.hasEngine() && f.Specs.hasKind(gpuKind) }, run: func(f *Facts, found *findings) {
 		if !f.Specs.hasKind(gpuKind) {
 			return
 		}
-		for _, e := range f.Engines.all() {
+		for _, e := range f.Engines.allInstalled() {
 			dirs, own := f.dirsOf(e)
 			names := f.Specs.Unresolved[e.Name]
 			if len(names) == 0 || (!own && f.hasReportedFault()) {
 				continue
 			}
 			found.add(Error, fmt.Sprintf("%s reads CDI specs in %s and does not resolve %s", e.Name, strings.Join(dirs, ", "), shortList(names)),
-				"containers that request one of these do not start", f.generateStep("--output", path.Join(f.at(dirs[len(dirs)-1]), gpuFile)).String())
+				"containers that request one of these do not start", f.generateStep("--output", path.Join(f.localPath(dirs[len(dirs)-1]), gpuFile)).String())
 		}
 	}},
 }
@@ -318,12 +318,12 @@ var recordChecks = []Check{
 		switch {
 		case !f.driverUp() || !f.hasSpec(): // other checks say what is missing
 		case !f.Record.Present:
-			f.addRegenerate(found, Warning, f.at(f.Record.Path)+" is missing", "metax-docker reads MetaXLink and UUIDs only from the record", f.generateStep())
+			f.addRegenerate(found, Warning, f.localPath(f.Record.Path)+" is missing", "metax-docker reads MetaXLink and UUIDs only from the record", f.generateStep())
 		case f.Record.Err != "":
 			found.add(Error, "the record of the node cannot be read: "+f.Record.Err, "metax-docker reads MetaXLink and UUIDs only from the record",
-				fmt.Sprintf("rm %s && %s", dockerargs.QuoteWord(f.at(f.Record.Path)), f.generateStep().String()))
+				fmt.Sprintf("rm %s && %s", dockerargs.QuoteWord(f.localPath(f.Record.Path)), f.generateStep().String()))
 		case f.Record.Early:
-			f.addRegenerate(found, Warning, f.at(f.Record.Path)+" was written before this boot", "links and health may have changed since", f.generateStep())
+			f.addRegenerate(found, Warning, f.localPath(f.Record.Path)+" was written before this boot", "links and health may have changed since", f.generateStep())
 		}
 	}},
 	{ID: "record-drift", Title: "the record of the node is up to date", applies: func(f *Facts) bool {

@@ -23,14 +23,14 @@ import (
 const maxOpenFiles = 1 << 24
 
 var systemChecks = []Check{
-	{ID: "kernel", Title: "the kernel can do what metax-hook needs", applies: (*Facts).here, run: func(f *Facts, found *findings) {
+	{ID: "kernel", Title: "the kernel can do what metax-hook needs", applies: (*Facts).isThisMachine, run: func(f *Facts, found *findings) {
 		if lacks := f.System.MissingCalls; len(lacks) > 0 {
 			found.add(Info, fmt.Sprintf("the kernel, %s, lacks system calls that Linux 5.12 has: %s", f.System.Kernel, strings.Join(lacks, ", ")),
 				"containers start as with them, unless a mount hides another, or a prestart hook runs after pivot_root (not with runc or crun) or on cgroup v2 before Linux 5.6",
 				"# nothing to do unless a start fails; see docs/platforms.md")
 		}
 	}},
-	each("open-files", "the limit of open files in containers is not too high", func(f *Facts) bool { return len(f.System.Limits) > 0 }, func(f *Facts) []string { return sorted(f.System.Limits) }, func(f *Facts, program string, found *findings) {
+	checkEach("open-files", "the limit of open files in containers is not too high", func(f *Facts) bool { return len(f.System.Limits) > 0 }, func(f *Facts) []string { return sortedKeys(f.System.Limits) }, func(f *Facts, program string, found *findings) {
 		if open := f.System.Limits[program]; open > maxOpenFiles {
 			unit := strings.Replace(program, "dockerd", "docker", 1)
 			found.add(Warning, fmt.Sprintf("%s and its containers may open %d files", program, open),
@@ -38,9 +38,9 @@ var systemChecks = []Check{
 				fmt.Sprintf(`d=/etc/systemd/system/%s.service.d; mkdir -p $d && printf '[Service]\nLimitNOFILE=1048576\n' > $d/limit.conf && systemctl daemon-reload && systemctl restart %[1]s`, unit))
 		}
 	}),
-	{ID: "proc", Title: "/proc shows the processes of all users", applies: collected("the system", (*Facts).here), run: func(f *Facts, found *findings) {
+	{ID: "proc", Title: "/proc shows the processes of all users", applies: ifCollected("the system", (*Facts).isThisMachine), run: func(f *Facts, found *findings) {
 		if f.System.HidePID && f.Asker.UID != 0 {
-			found.add(Info, "/proc shows you only your own processes (hidepid)", "a GPU shown as free may be in use by another user's process", "sudo "+f.command("ps"))
+			found.add(Info, "/proc shows you only your own processes (hidepid)", "a GPU shown as free may be in use by another user's process", "sudo "+f.ctkCommand("ps"))
 		}
 	}},
 	{ID: "refresh-unit", Title: "the CDI spec is written at boot", applies: func(f *Facts) bool { return f.Kernel.Systemd && len(f.Kernel.GPUs) > 0 }, run: func(f *Facts, found *findings) {
@@ -58,7 +58,7 @@ var systemChecks = []Check{
 }
 
 var userChecks = []Check{
-	firstOf("user-nodes", "you may open the GPUs", func(f *Facts) bool { return f.here() && f.hasDevices() }, (*Facts).restrictedNodes, func(f *Facts, n DeviceNode, found *findings) {
+	firstOf("user-nodes", "you may open the GPUs", func(f *Facts) bool { return f.isThisMachine() && f.hasDevices() }, (*Facts).restrictedNodes, func(f *Facts, n DeviceNode, found *findings) {
 		if f.Asker.UID == 0 || n.Device.GID == 0 || n.Device.Perm&0o060 != 0o060 || slices.Contains(f.Asker.Groups, int(n.Device.GID)) {
 			return
 		}
@@ -70,20 +70,20 @@ var userChecks = []Check{
 		found.add(s, fmt.Sprintf("you (%s) are not in the group %s, which may open %s", f.Asker.Name, group, n.Path),
 			"your programs and rootless containers cannot use the GPU", fmt.Sprintf("sudo usermod -aG %s %s   # then log in again", group, f.Asker.Name))
 	}),
-	{ID: "user-docker", Title: "you may talk to docker", applies: func(f *Facts) bool { return f.here() && f.Engines.Docker.Socket }, run: func(f *Facts, found *findings) {
+	{ID: "user-docker", Title: "you may talk to docker", applies: func(f *Facts) bool { return f.isThisMachine() && f.Engines.Docker.Socket }, run: func(f *Facts, found *findings) {
 		if d := f.Engines.Docker; f.Asker.UID == 0 || !d.Socket || d.Open {
 			return
 		}
 		found.add(Error, fmt.Sprintf("you (%s) may not talk to the docker daemon: permission denied", f.Asker.Name), "metax-docker and docker fail; members of docker's group can become root",
 			fmt.Sprintf("sudo usermod -aG docker %s   # then log in again; or without the group: sudo metax-docker run …", f.Asker.Name))
 	}},
-	{ID: "user-subids", Title: "you have ids for rootless containers", applies: (*Facts).rootless, run: func(f *Facts, found *findings) {
+	{ID: "user-subids", Title: "you have ids for rootless containers", applies: (*Facts).hasRootlessPodman, run: func(f *Facts, found *findings) {
 		if f.Asker.UID != 0 && !f.System.SubIDs && f.Engines.Podman.There() {
 			found.add(Warning, fmt.Sprintf("you (%s) have no ids in /etc/subuid and /etc/subgid", f.Asker.Name), "rootless containers cannot have other users than root",
 				fmt.Sprintf("sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 %s", f.Asker.Name))
 		}
 	}},
-	firstOf("rootless-groups", "rootless containers keep the group of the GPUs", func(f *Facts) bool { return f.rootless() && f.hasDevices() }, (*Facts).restrictedNodes, func(f *Facts, n DeviceNode, found *findings) {
+	firstOf("rootless-groups", "rootless containers keep the group of the GPUs", func(f *Facts) bool { return f.hasRootlessPodman() && f.hasDevices() }, (*Facts).restrictedNodes, func(f *Facts, n DeviceNode, found *findings) {
 		rootless := (f.Asker.UID != 0 && f.Engines.Podman.There()) || f.Engines.Docker.Info.Rootless()
 		if rootless && n.Device.GID != 0 && (f.Asker.UID == 0 || slices.Contains(f.Asker.Groups, int(n.Device.GID))) {
 			found.add(Info, fmt.Sprintf("the group of %s has no id in a user namespace", n.Path), "a rootless container opens the GPU only if it keeps your groups",
@@ -94,10 +94,10 @@ var userChecks = []Check{
 
 var securityChecks = []Check{
 	{ID: "selinux", Title: "SELinux lets containers use the GPUs", applies: func(f *Facts) bool { return f.System.Enforcing && f.hasEngine() }, run: func(f *Facts, found *findings) {
-		if !f.System.Enforcing || len(f.Engines.all()) == 0 {
+		if !f.System.Enforcing || len(f.Engines.allInstalled()) == 0 {
 			return
 		}
-		off := slices.DeleteFunc(sorted(f.System.Booleans), func(name string) bool { return f.System.Booleans[name] })
+		off := slices.DeleteFunc(sortedKeys(f.System.Booleans), func(name string) bool { return f.System.Booleans[name] })
 		if len(off) == 0 {
 			return
 		}
@@ -109,7 +109,7 @@ var securityChecks = []Check{
 		}
 		found.add(Warning, what, "a container gets the device node but may not open it", "setsebool -P "+strings.Join(off, "=1 ")+"=1")
 	}},
-	{ID: "denials", Title: "no program was denied a GPU", applies: collected("the system", func(f *Facts) bool { return !f.trimmed() }), run: func(f *Facts, found *findings) {
+	{ID: "denials", Title: "no program was denied a GPU", applies: ifCollected("the system", func(f *Facts) bool { return !f.isSnapshot() }), run: func(f *Facts, found *findings) {
 		seen := map[string]bool{}
 		for _, d := range f.System.Denials {
 			if seen[d.Module] || !f.logNamesGPU(d.Line) {
@@ -120,7 +120,7 @@ var securityChecks = []Check{
 			if d.Module == "SELinux" {
 				fix = "setsebool -P container_use_devices=1"
 			}
-			found.add(Warning, fmt.Sprintf("%s denied access to a GPU (%s): %.200s", d.Module, f.at(d.File), d.Line), "the program that the line names could not use it", fix)
+			found.add(Warning, fmt.Sprintf("%s denied access to a GPU (%s): %.200s", d.Module, f.localPath(d.File), d.Line), "the program that the line names could not use it", fix)
 		}
 	}},
 }
@@ -134,13 +134,13 @@ func (f *Facts) logNamesGPU(line string) bool {
 }
 
 var programChecks = []Check{
-	{ID: "programs", Title: "the toolkit's programs are all installed", applies: (*Facts).here, run: func(f *Facts, found *findings) {
+	{ID: "programs", Title: "the toolkit's programs are all installed", applies: (*Facts).isThisMachine, run: func(f *Facts, found *findings) {
 		if len(f.Programs.Missing) > 0 {
 			found.add(Warning, shortList(f.Programs.Missing)+": not beside metax-ctk in "+f.Programs.Dir, "this does not work: "+purposes(f.Programs.Missing),
 				"# reinstall the toolkit's package (from source: make install)")
 		}
 	}},
-	{ID: "programs-trust", Title: "only root can change the toolkit's programs", applies: (*Facts).here, run: func(f *Facts, found *findings) {
+	{ID: "programs-trust", Title: "only root can change the toolkit's programs", applies: (*Facts).isThisMachine, run: func(f *Facts, found *findings) {
 		seen := map[string]bool{}
 		for _, u := range f.Programs.Unsafe {
 			if seen[u.Culprit] {
@@ -154,26 +154,26 @@ var programChecks = []Check{
 			found.add(Error, u.Path+": "+u.Why, "root runs it, in the start of containers", fix)
 		}
 	}},
-	firstOf("programs-version", "the toolkit's programs are of one version", (*Facts).here, func(f *Facts) []string { return sorted(f.Programs.Versions) }, func(f *Facts, name string, found *findings) {
+	firstOf("programs-version", "the toolkit's programs are of one version", (*Facts).isThisMachine, func(f *Facts) []string { return sortedKeys(f.Programs.Versions) }, func(f *Facts, name string, found *findings) {
 		found.add(Warning, fmt.Sprintf("%s has version %q, metax-ctk has %s", name, f.Programs.Versions[name], f.Programs.Version),
 			"an upgrade is incomplete: a spec may use what the other program lacks", "# reinstall the toolkit's package (from source: make install)")
 	}),
-	{ID: "wrapper", Title: "metax-docker is the toolkit's", applies: (*Facts).here, run: func(f *Facts, found *findings) {
+	{ID: "wrapper", Title: "metax-docker is the toolkit's", applies: (*Facts).isThisMachine, run: func(f *Facts, found *findings) {
 		if f.Programs.Foreign != "" {
 			found.add(Warning, fmt.Sprintf("%s comes before %s on PATH", f.Programs.Foreign, path.Join(f.Programs.Dir, wrapper)), "users run another program called metax-docker, which takes no leases",
 				fmt.Sprintf("export PATH=%s:$PATH", f.Programs.Dir))
 		}
 	}},
-	{ID: "config", Title: "the toolkit's configuration can be used", applies: collected("programs", (*Facts).here), run: func(f *Facts, found *findings) {
+	{ID: "config", Title: "the toolkit's configuration can be used", applies: ifCollected("programs", (*Facts).isThisMachine), run: func(f *Facts, found *findings) {
 		if f.Programs.Config != "" {
-			found.add(Error, f.Programs.Config, "no command of the toolkit works, and the runtime starts no container", "# edit "+f.at(f.Programs.ConfigPath)+", then: "+f.command("config", "validate"))
+			found.add(Error, f.Programs.Config, "no command of the toolkit works, and the runtime starts no container", "# edit "+f.localPath(f.Programs.ConfigPath)+", then: "+f.ctkCommand("config", "validate"))
 		}
 	}},
-	{ID: "config-mode", Title: "only root can change the toolkit's configuration", applies: collected("programs", func(f *Facts) bool { return !f.trimmed() }), run: func(f *Facts, found *findings) {
+	{ID: "config-mode", Title: "only root can change the toolkit's configuration", applies: ifCollected("programs", func(f *Facts) bool { return !f.isSnapshot() }), run: func(f *Facts, found *findings) {
 		if f.Programs.ConfigMode == "" {
 			return
 		}
-		at := f.at(f.Programs.ConfigPath)
+		at := f.localPath(f.Programs.ConfigPath)
 		found.add(Error, fmt.Sprintf("users other than root may change %s (mode %s)", at, f.Programs.ConfigMode), "it names programs that root runs", fmt.Sprintf("chown root:root %s && chmod 0644 %s", at, at))
 	}},
 }
@@ -190,7 +190,7 @@ func purposes(names []string) string {
 var leaseChecks = []Check{
 	{ID: "lease-state", Title: "the leases can be read", applies: (*Facts).hasLeases, run: func(f *Facts, found *findings) {
 		if l := f.Leases; l.Err != "" {
-			found.add(Error, l.Err, "metax-docker --gpus fails, to avoid assigning a GPU twice", cmp.Or(l.Fix, f.command("lease", "init")))
+			found.add(Error, l.Err, "metax-docker --gpus fails, to avoid assigning a GPU twice", cmp.Or(l.Fix, f.ctkCommand("lease", "init")))
 		}
 	}},
 	{ID: "lease-lost", Title: "the file of leases is intact", applies: (*Facts).hasLeases, run: func(f *Facts, found *findings) {
@@ -212,7 +212,7 @@ var leaseChecks = []Check{
 		if f.Leases.Dir == "" || f.Leases.Present || f.Leases.Err != "" || !f.Leases.Shared || len(f.Kernel.GPUs) == 0 {
 			return
 		}
-		found.addSafe(Warning, f.at(f.Leases.Dir)+" is missing", "metax-docker --gpus fails for members of docker's group until root creates it (needed after each boot)", f.toolkitStep("lease", "init"))
+		found.addSafe(Warning, f.localPath(f.Leases.Dir)+" is missing", "metax-docker --gpus fails for members of docker's group until root creates it (needed after each boot)", f.toolkitStep("lease", "init"))
 	}},
 	{ID: "lease-gone", Title: "no lease is for a missing GPU", applies: func(f *Facts) bool { return f.hasLeases() && f.Node.Known }, run: func(f *Facts, found *findings) {
 		if !f.Node.Known {
@@ -221,13 +221,13 @@ var leaseChecks = []Check{
 		for _, l := range f.Leases.State.Leases {
 			for _, bdf := range l.GPUs {
 				if _, there := f.Node.Lookup(bdf); !there {
-					found.add(Warning, fmt.Sprintf("lease %s is for GPU %s, which is missing", l.ID, bdf), "its container computes on fewer GPUs, or hangs", "# stop its container first, then:\n"+f.command("lease", "release", l.ID, "--force"))
+					found.add(Warning, fmt.Sprintf("lease %s is for GPU %s, which is missing", l.ID, bdf), "its container computes on fewer GPUs, or hangs", "# stop its container first, then:\n"+f.ctkCommand("lease", "release", l.ID, "--force"))
 					return
 				}
 			}
 		}
 	}},
-	each("container-moved", "containers have the GPUs that they were made for", func(f *Facts) bool { return len(f.Leases.Looks) > 0 && f.Node.Known }, (*Facts).containers, func(f *Facts, c usage.Container, found *findings) {
+	checkEach("container-moved", "containers have the GPUs that they were made for", func(f *Facts) bool { return len(f.Leases.Looks) > 0 && f.Node.Known }, (*Facts).listedContainers, func(f *Facts, c usage.Container, found *findings) {
 		var moved *usage.MovedError
 		if !errors.As(c.CheckGiven(f.Node.Node), &moved) {
 			return
@@ -239,27 +239,27 @@ var leaseChecks = []Check{
 		}
 		found.add(severity, fmt.Sprintf("container %s (%s): %s", name, c.Engine, moved), effect, fmt.Sprintf("# make it again: metax-docker rm %s, then metax-docker create --name=%[1]s --gpus='[%s]' … %s", name, id, c.Image))
 	}),
-	each("request-ignored", "no container asks for GPUs by its environment alone", func(f *Facts) bool { return len(f.Leases.Looks) > 0 }, (*Facts).containers, func(_ *Facts, c usage.Container, found *findings) {
+	checkEach("request-ignored", "no container asks for GPUs by its environment alone", func(f *Facts) bool { return len(f.Leases.Looks) > 0 }, (*Facts).listedContainers, func(_ *Facts, c usage.Container, found *findings) {
 		if c.Ignored != "" {
 			name := cmp.Or(c.Name, usage.ShortID(c.ID))
 			found.add(Warning, fmt.Sprintf("container %s (%s) has no GPU", name, c.Engine), usage.WhyIgnored(c.Ignored),
 				fmt.Sprintf("# make it again: metax-docker rm %s, then metax-docker run --name=%[1]s --gpus=1 … %s", name, c.Image))
 		}
 	}),
-	each("holders-seen", "all users of GPUs can be found", func(f *Facts) bool { return len(f.Leases.Looks) > 0 }, func(f *Facts) []ps.Source { return ps.Sources(f.Leases.Looks) }, func(f *Facts, s ps.Source, found *findings) {
+	checkEach("holders-seen", "all users of GPUs can be found", func(f *Facts) bool { return len(f.Leases.Looks) > 0 }, func(f *Facts) []ps.Source { return ps.Sources(f.Leases.Looks) }, func(f *Facts, s ps.Source, found *findings) {
 		if s.Engine == "docker" && f.Engines.Docker.Stopped {
 			return // the check docker-answers reports it
 		}
 		severity := map[ps.Status]Severity{ps.Failed: Warning, ps.Partial: Info}[s.Status]
 		if severity != "" {
-			found.add(severity, fmt.Sprintf("%s: %s", s, s.Message), "a GPU shown as free may be in use", f.command("ps"))
+			found.add(severity, fmt.Sprintf("%s: %s", s, s.Message), "a GPU shown as free may be in use", f.ctkCommand("ps"))
 		}
 	}),
 	firstOf("holders-outside", "GPUs are in use by containers only", func(f *Facts) bool { return len(f.Leases.Looks) > 0 }, func(f *Facts) []usage.Holder { return f.Leases.Holders }, func(f *Facts, h usage.Holder, found *findings) {
 		if h.Lease == nil && h.Container == nil && len(h.Processes) > 0 {
 			of := namesWhere(h.GPUs, func(gpu.BDF) bool { return true }, gpu.BDF.String)
 			found.add(Info, fmt.Sprintf("process %d (%s), in no container, has GPU %s open", h.Processes[0].PID, h.Processes[0].Command, shortList(of)),
-				"metax-docker does not assign this GPU while it is open", f.command("ps"))
+				"metax-docker does not assign this GPU while it is open", f.ctkCommand("ps"))
 		}
 	}),
 }

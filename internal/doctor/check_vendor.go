@@ -14,7 +14,7 @@ import (
 const slowCall = 2 * time.Second
 
 var healthChecks = []Check{
-	each("gpu-health", "the driver reports every GPU as healthy", func(f *Facts) bool { return f.loaded() && len(f.Node.GPUs) > 0 }, (*Facts).gpus, func(f *Facts, g gpu.GPU, found *findings) {
+	checkEach("gpu-health", "the driver reports every GPU as healthy", func(f *Facts) bool { return f.driverLoaded() && len(f.Node.GPUs) > 0 }, (*Facts).nodeGPUs, func(f *Facts, g gpu.GPU, found *findings) {
 		k, seen := f.Kernel.findFunction(g.BDF)
 		if g.Healthy || !seen || len(k.Nodes) == 0 || k.Dead {
 			return
@@ -22,7 +22,7 @@ var healthChecks = []Check{
 		found.add(Error, fmt.Sprintf("GPU %d (%s) is not healthy%s", g.Index, g.BDF, f.discoveryWarning(g.BDF)),
 			"no container gets it unless it is requested by name; a reset may fix it, after its users have stopped", fmt.Sprintf("mx-smi -i %s -r", g.BDF))
 	}),
-	each("gpu-seen", "the kernel shows every GPU that the driver lists", func(f *Facts) bool { return f.loaded() && len(f.Node.GPUs) > 0 }, (*Facts).gpus, func(f *Facts, g gpu.GPU, found *findings) {
+	checkEach("gpu-seen", "the kernel shows every GPU that the driver lists", func(f *Facts) bool { return f.driverLoaded() && len(f.Node.GPUs) > 0 }, (*Facts).nodeGPUs, func(f *Facts, g gpu.GPU, found *findings) {
 		if _, seen := f.Kernel.findFunction(g.BDF); !seen {
 			found.add(Error, fmt.Sprintf("the vendor's software lists GPU %s, but the kernel does not show it", g.BDF),
 				"it cannot be given to a container", "echo 1 > /sys/bus/pci/rescan")
@@ -56,7 +56,7 @@ var healthChecks = []Check{
 		empty := namesWhere(f.Kernel.GPUs, func(g gpu.GPU) bool { return g.Mode == gpu.ModeSGPU && len(g.Slices) == 0 }, func(g gpu.GPU) string { return fmt.Sprint(g.Index) })
 		if empty != nil {
 			found.add(Warning, fmt.Sprintf("GPU %s: in slice mode, without a slice", shortList(empty)), "no container can use it, whole or in part",
-				f.command("sgpu", "create", empty[0], "--compute", "50", "--vram", "16G"))
+				f.ctkCommand("sgpu", "create", empty[0], "--compute", "50", "--vram", "16G"))
 		}
 	}},
 	{ID: "vf-nodes", Title: "every virtual function has device nodes", applies: func(f *Facts) bool {
@@ -103,10 +103,10 @@ var vendorChecks = []Check{
 		found.add(Warning, "neither mx-smi nor libmxsml is in /opt/mxdriver", "UUIDs, health and MetaXLink of the GPUs are not known without one of them",
 			"# reinstall the vendor's driver package, then: ls /opt/mxdriver/bin/mx-smi")
 	}},
-	answersCheck("mx-smi-answers", "mx-smi answers", (*Facts).smi, "UUIDs, health and MetaXLink of the GPUs are not known without it"),
-	speedCheck("mx-smi-quick", "mx-smi answers quickly", (*Facts).smi),
-	answersCheck("libmxsml-answers", "libmxsml answers", (*Facts).library, "mx-smi is used instead, which reports less about slices and links"),
-	speedCheck("libmxsml-quick", "libmxsml answers quickly", (*Facts).library),
+	answersCheck("mx-smi-answers", "mx-smi answers", (*Facts).smiCalls, "UUIDs, health and MetaXLink of the GPUs are not known without it"),
+	speedCheck("mx-smi-quick", "mx-smi answers quickly", (*Facts).smiCalls),
+	answersCheck("libmxsml-answers", "libmxsml answers", (*Facts).libraryCalls, "mx-smi is used instead, which reports less about slices and links"),
+	speedCheck("libmxsml-quick", "libmxsml answers quickly", (*Facts).libraryCalls),
 }
 
 // answersCheck checks that a vendor's program does not fail.
@@ -133,19 +133,19 @@ func speedCheck(id, title string, of func(*Facts) []Call) Check {
 }
 
 var softwareChecks = []Check{
-	{ID: "driver-files", Title: "the driver's user part is installed", applies: (*Facts).loaded, run: func(f *Facts, found *findings) {
+	{ID: "driver-files", Title: "the driver's user part is installed", applies: (*Facts).driverLoaded, run: func(f *Facts, found *findings) {
 		if !f.Software.Driver && f.Kernel.Module.Loaded && len(f.Kernel.GPUs) > 0 {
 			found.add(Warning, "/opt/mxdriver is missing or empty", "containers get neither mx-smi nor the driver's libraries",
-				"# reinstall the vendor's driver package, then: "+f.command("cdi", "generate"))
+				"# reinstall the vendor's driver package, then: "+f.ctkCommand("cdi", "generate"))
 		}
 	}},
 	{ID: "maca-link", Title: "/opt/maca leads to an MXMACA", applies: func(f *Facts) bool { return f.Software.Link != "" }, run: func(f *Facts, found *findings) {
 		if !f.Software.Dangling {
 			return
 		}
-		fix := "rm " + f.at("/opt/maca")
+		fix := "rm " + f.localPath("/opt/maca")
 		if n := len(f.Software.Others); n > 0 {
-			fix = fmt.Sprintf("ln -sfn %s %s", f.Software.Others[n-1], f.at("/opt/maca"))
+			fix = fmt.Sprintf("ln -sfn %s %s", f.Software.Others[n-1], f.localPath("/opt/maca"))
 		}
 		found.add(Warning, "/opt/maca leads to "+f.Software.Link+", which does not exist", "programs and containers that use the host's MXMACA do not find it", fix)
 	}},
@@ -158,7 +158,7 @@ var softwareChecks = []Check{
 	{ID: "maca-driver", Title: "MXMACA works with the driver", applies: func(f *Facts) bool { return f.macaKnown(f.Software.Version) }, run: func(f *Facts, found *findings) {
 		v := compat.Check(f.Software.Rules, f.Software.Version, f.Kernel.Module.Version)
 		if v.State == compat.Mismatch {
-			found.add(Warning, v.Reason, "programs fail at their first call of the driver, or later", f.command("maca", "list")+"   # choose one that works with the driver, or install a driver that this one needs")
+			found.add(Warning, v.Reason, "programs fail at their first call of the driver, or later", f.ctkCommand("maca", "list")+"   # choose one that works with the driver, or install a driver that this one needs")
 		}
 	}},
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/setup"
 )
 
-func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // usernsRemap is that setting of daemon.json; also empty if the file cannot be read,
 // which another check reports.
@@ -46,9 +46,9 @@ func containerdConfig(c Config, d *Containerd) {
 	d.findMissingRuntimes(c)
 }
 
-// distributions are the distributions of Kubernetes whose containerd has its
+// kubeDistributions are the distributions of Kubernetes whose containerd has its
 // configuration on the host.
-func distributions(host *hostfs.Root) []containerd.Place {
+func kubeDistributions(host *hostfs.Root) []containerd.Place {
 	return slices.DeleteFunc(containerd.Places(), func(p containerd.Place) bool {
 		return p.Path == containerd.DefaultPath || !host.Exists(p.Path)
 	})

@@ -78,7 +78,7 @@ func containerdFacts(ctx context.Context, c Config, _ *Facts) (func(*Facts), err
 	d := Containerd{Engine: findEngine(ctx, c, "containerd", "containerd")}
 	containerdConfig(c, &d)
 	d.findUnread(c)
-	found := distributions(c.Root)
+	found := kubeDistributions(c.Root)
 	return func(f *Facts) { f.Engines.Containerd, f.Engines.Distributions = d, found }, nil
 }
 
@@ -125,7 +125,7 @@ func (e *Engine) findMissingRuntimes(c Config) {
 	if c.Trimmed {
 		return
 	}
-	for _, name := range sorted(e.Runtimes) {
+	for _, name := range sortedKeys(e.Runtimes) {
 		if p := e.Runtimes[name]; path.IsAbs(p) && !c.Root.Exists(p) {
 			e.Missing = append(e.Missing, name)
 		}

@@ -91,7 +91,7 @@ func driftFacts(_ context.Context, c Config, known *Facts) (func(*Facts), error)
 	node := known.Node.Node
 	s.Names = cdiNames(node)
 	s.Unresolved = map[string][]string{}
-	for _, e := range known.Engines.all() {
+	for _, e := range known.Engines.allInstalled() {
 		dirs, _ := known.dirsOf(e)
 		s.Unresolved[e.Name] = unresolved(c.Root, dirs, s.Names)
 	}

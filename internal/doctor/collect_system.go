@@ -33,7 +33,7 @@ var denialPattern = regexp.MustCompile(`/dev/(mx(cd|nd|gd)|dri/)|name="(mx(cd|nd
 func systemFacts(ctx context.Context, c Config, _ *Facts) (func(*Facts), error) {
 	host := c.Root
 	s := System{
-		Distribution: distribution(host), Kernel: readWord(host, "/proc/sys/kernel/osrelease"), Groups: groupNames(host),
+		Distribution: osDistribution(host), Kernel: readWord(host, "/proc/sys/kernel/osrelease"), Groups: groupNames(host),
 		Enforcing: readWord(host, "/sys/fs/selinux/enforce") == "1", Booleans: map[string]bool{},
 		Limits: openFileLimits(host), Unit: refreshUnitState(ctx, c), Hooks: hookFiles(c), HasKubelet: findProgram(host, "kubelet") != "" || host.Exists("/var/lib/kubelet"),
 	}

@@ -82,8 +82,8 @@ type Remote struct {
 	Undo string
 }
 
-// all are the installed engines, in a fixed order.
-func (e Engines) all() []Engine {
+// allInstalled are the installed engines, in a fixed order.
+func (e Engines) allInstalled() []Engine {
 	return slices.DeleteFunc([]Engine{e.Docker.Engine, e.Containerd.Engine, e.CRIO, e.Podman}, func(one Engine) bool { return !one.There() })
 }
 
@@ -93,7 +93,7 @@ func (f *Facts) systemdCgroups() bool {
 	if f.Engines.Docker.Info != nil && f.Engines.Docker.Info.CgroupDriver == "systemd" {
 		return true
 	}
-	if slices.ContainsFunc(f.Engines.all(), func(e Engine) bool { return e.Systemd == engine.On }) {
+	if slices.ContainsFunc(f.Engines.allInstalled(), func(e Engine) bool { return e.Systemd == engine.On }) {
 		return true
 	}
 	// Podman and CRI-O use systemd by default where it runs.

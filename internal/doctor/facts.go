@@ -283,33 +283,33 @@ type Image struct {
 	Err   string
 }
 
-func (f *Facts) functions() []Function { return f.Kernel.Functions }
+func (f *Facts) pciFunctions() []Function { return f.Kernel.Functions }
 
 // restrictedNodes are the device nodes that not everybody may open.
 func (f *Facts) restrictedNodes() []DeviceNode {
 	return slices.DeleteFunc(slices.Clone(f.Kernel.Nodes), func(n DeviceNode) bool { return n.Device == nil || n.Device.World() })
 }
 
-// containers are those that engines listed.
-func (f *Facts) containers() (all []usage.Container) {
+// listedContainers are those that engines listed.
+func (f *Facts) listedContainers() (all []usage.Container) {
 	for _, l := range f.Leases.Looks {
 		all = append(all, l.Containers...)
 	}
 	return all
 }
 
-func (f *Facts) hooks() []HookFile { return f.System.Hooks }
+func (f *Facts) installedHooks() []HookFile { return f.System.Hooks }
 
-func (f *Facts) gpus() []gpu.GPU { return f.Node.GPUs }
+func (f *Facts) nodeGPUs() []gpu.GPU { return f.Node.GPUs }
 
-func (f *Facts) smi() []Call { return f.Node.SMI }
+func (f *Facts) smiCalls() []Call { return f.Node.SMI }
 
-func (f *Facts) library() []Call { return f.Node.Library }
+func (f *Facts) libraryCalls() []Call { return f.Node.Library }
 
-func (f *Facts) specs() []Spec { return f.Specs.Ours }
+func (f *Facts) ourSpecs() []Spec { return f.Specs.Ours }
 
-// at is the path on this machine of a file of the host.
-func (f *Facts) at(path string) string {
+// localPath is the path on this machine of a file of the host.
+func (f *Facts) localPath(path string) string {
 	if f.Root == "/" || f.Root == "" {
 		return path
 	}
@@ -324,8 +324,8 @@ func (f *Facts) toolkitStep(args ...string) Step {
 	return Step{Toolkit: args}
 }
 
-// command is a command of metax-ctk about this host, as text.
-func (f *Facts) command(args ...string) string { return f.toolkitStep(args...).String() }
+// ctkCommand is a command of metax-ctk about this host, as text.
+func (f *Facts) ctkCommand(args ...string) string { return f.toolkitStep(args...).String() }
 
 // driverUp reports whether the driver runs and has made all nodes. Checks of what
 // depends on that are silent otherwise.

@@ -6,9 +6,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/compat"
 )
 
-// collected returns the condition that a collector did not fail, and another one; nil for no
+// ifCollected returns the condition that a collector did not fail, and another one; nil for no
 // other. It is for checks that would otherwise take missing facts for good ones.
-func collected(collector string, also func(*Facts) bool) func(*Facts) bool {
+func ifCollected(collector string, also func(*Facts) bool) func(*Facts) bool {
 	return func(f *Facts) bool {
 		failed := slices.ContainsFunc(f.Troubles, func(t Trouble) bool { return t.Collector == collector })
 		return !failed && (also == nil || also(f))
@@ -22,8 +22,8 @@ func (f *Facts) dockerAsked() bool {
 	return d.There() && d.Info != nil && !d.Info.Rootless() && d.Broken == ""
 }
 
-// loaded reports whether there are GPUs and their driver is loaded.
-func (f *Facts) loaded() bool { return len(f.Kernel.GPUs) > 0 && f.Kernel.Module.Loaded }
+// driverLoaded reports whether there are GPUs and their driver is loaded.
+func (f *Facts) driverLoaded() bool { return len(f.Kernel.GPUs) > 0 && f.Kernel.Module.Loaded }
 
 func (f *Facts) hasFunctions() bool { return len(f.Kernel.Functions) > 0 }
 
@@ -46,7 +46,7 @@ func (f *Facts) macaKnown(version string) bool {
 	return compat.Check(f.Software.Rules, version, f.Kernel.Module.Version).State != compat.Unknown
 }
 
-func (f *Facts) hasEngine() bool { return len(f.Engines.all()) > 0 }
+func (f *Facts) hasEngine() bool { return len(f.Engines.allInstalled()) > 0 }
 
 func (f *Facts) hasSpecFiles() bool { return len(f.Specs.Files) > 0 }
 
@@ -54,14 +54,14 @@ func (f *Facts) hasOurSpecs() bool { return len(f.Specs.Ours) > 0 }
 
 func (f *Facts) hasHooks() bool { return len(f.System.Hooks) > 0 }
 
-// here reports whether facts about this machine and its user were collected: the root
+// isThisMachine reports whether facts about this machine and its user were collected: the root
 // is not another host's.
-func (f *Facts) here() bool { return f.Programs.Dir != "" }
+func (f *Facts) isThisMachine() bool { return f.Programs.Dir != "" }
 
-// trimmed reports whether the root is a snapshot, which has only some of a host's files.
-func (f *Facts) trimmed() bool { return f.Root == "/" && !f.here() }
+// isSnapshot reports whether the root is a snapshot, which has only some of a host's files.
+func (f *Facts) isSnapshot() bool { return f.Root == "/" && !f.isThisMachine() }
 
-// rootless reports whether the user can start rootless containers of Podman.
-func (f *Facts) rootless() bool { return f.Asker.UID != 0 && f.Engines.Podman.There() }
+// hasRootlessPodman reports whether the user can start rootless containers of Podman.
+func (f *Facts) hasRootlessPodman() bool { return f.Asker.UID != 0 && f.Engines.Podman.There() }
 
 func (f *Facts) hasLeases() bool { return f.Leases.Dir != "" }

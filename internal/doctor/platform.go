@@ -32,9 +32,9 @@ type PlatformEngine struct {
 	Ways []string `json:"ways"`
 }
 
-func (f *Facts) platform() Platform {
+func (f *Facts) hostPlatform() Platform {
 	p := Platform{Distribution: terminal.Line(f.System.Distribution), Kernel: terminal.Line(f.System.Kernel), Engines: []PlatformEngine{}}
-	for _, e := range f.Engines.all() {
+	for _, e := range f.Engines.allInstalled() {
 		one := PlatformEngine{Name: e.Name, Ways: f.ways(e)}
 		if e.Version.Known() {
 			one.Version = e.Version.String()
@@ -61,7 +61,7 @@ func (f *Facts) ways(e Engine) []string {
 	registered := func(name string) bool {
 		return path.Base(e.Runtimes[name]) == shim && !slices.Contains(e.Missing, name)
 	}
-	if slices.ContainsFunc(sorted(e.Runtimes), registered) {
+	if slices.ContainsFunc(sortedKeys(e.Runtimes), registered) {
 		ways = append(ways, "shim")
 	}
 	if (e.Name == "podman" && f.hasHook("precreate")) || ((e.Name == "podman" || e.Name == "crio") && f.prestartWorks() && f.hasHook("prestart")) {
@@ -92,7 +92,7 @@ func (f *Facts) hasHook(stage string) bool {
 // prestartWorks reports whether a prestart hook certainly works: on cgroup v2 it needs
 // Linux 5.6, which openat2 shows. The calls are tried on this machine only.
 func (f *Facts) prestartWorks() bool {
-	return f.here() && !slices.Contains(f.System.MissingCalls, "openat2")
+	return f.isThisMachine() && !slices.Contains(f.System.MissingCalls, "openat2")
 }
 
 // text is the platform in lines for a person.
@@ -125,8 +125,8 @@ func (p Platform) text() string {
 	return text.String()
 }
 
-// distribution is the name in the host's os-release; empty if unknown.
-func distribution(host *hostfs.Root) string {
+// osDistribution is the name in the host's os-release; empty if unknown.
+func osDistribution(host *hostfs.Root) string {
 	return PrettyName(cmp.Or(readWord(host, "/etc/os-release"), readWord(host, "/usr/lib/os-release")))
 }
 

@@ -64,7 +64,7 @@ func TestWays(t *testing.T) {
 			tc.change(&f)
 		}
 		want := []PlatformEngine{{Name: tc.name, Version: tc.version, Ways: strings.Fields(tc.want)}}
-		if d := cmp.Diff(want, f.platform().Engines); d != "" {
+		if d := cmp.Diff(want, f.hostPlatform().Engines); d != "" {
 			t.Errorf("%+v: %s", tc.state, d)
 		}
 	}
@@ -100,7 +100,7 @@ func TestDistribution(t *testing.T) {
 		b.c.Here, b.c.Ask = false, nil // another host's files
 		f, err := Collect(context.Background(), b.c)
 		b.must(err)
-		p := f.platform()
+		p := f.hostPlatform()
 		if p.Distribution != tc.want || p.Kernel != "" || len(f.Troubles) > 0 {
 			t.Errorf("%s: %+v, %v", name, p, f.Troubles)
 		}

@@ -68,16 +68,16 @@ func Join(list ...Edits) Edits {
 		all.Libraries = append(all.Libraries, e.Libraries...)
 		all.Programs = append(all.Programs, e.Programs...)
 	}
-	all.Devices = once(all.Devices, func(d Device) string { return d.Path })
-	all.Mounts = once(all.Mounts, func(m Mount) string { return m.Path })
-	all.Links = once(all.Links, func(l Link) string { return l.Path })
+	all.Devices = uniqueByPath(all.Devices, func(d Device) string { return d.Path })
+	all.Mounts = uniqueByPath(all.Mounts, func(m Mount) string { return m.Path })
+	all.Links = uniqueByPath(all.Links, func(l Link) string { return l.Path })
 	slices.Sort(all.Groups)
 	all.Groups = slices.DeleteFunc(slices.Compact(all.Groups), func(gid uint32) bool { return gid == 0 })
 	return all
 }
 
-// once returns the first value of each path.
-func once[T any](list []T, path func(T) string) []T {
+// uniqueByPath returns the first value of each path.
+func uniqueByPath[T any](list []T, path func(T) string) []T {
 	seen := map[string]bool{}
 	return slices.DeleteFunc(list, func(v T) bool {
 		again := seen[path(v)]

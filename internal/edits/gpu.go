@@ -21,7 +21,7 @@ func Common(node gpu.Node) Edits {
 	if d := node.Driver; d != nil && d.Path != "" {
 		e.Mounts = []Mount{readOnly(d.Path)}
 		e.Programs = []string{path.Join(d.Path, "bin")}
-		e.Links = []Link{program(path.Join(d.Path, "bin", smi))}
+		e.Links = []Link{programLink(path.Join(d.Path, "bin", smi))}
 	}
 	return e
 }

@@ -90,7 +90,7 @@ func MACA(s Software, device string) (Edits, error) {
 		}
 	}
 	for _, file := range s.programs() {
-		e.Links = append(e.Links, program(file))
+		e.Links = append(e.Links, programLink(file))
 	}
 	return e, nil
 }
@@ -107,8 +107,8 @@ func MACAFallback(s Software, device string) (Edits, error) {
 	return e, err
 }
 
-// program is the name of a program in ProgramDir.
-func program(file string) Link {
+// programLink is the name of a program in ProgramDir.
+func programLink(file string) Link {
 	return Link{Target: file, Path: path.Join(ProgramDir, path.Base(file)), Optional: true}
 }
 
@@ -125,5 +125,5 @@ func (s Software) programs() []string {
 	if s.Driver != "" {
 		list = slices.Insert(list, 0, path.Join(s.Driver, "bin", smi))
 	}
-	return once(list, path.Base)
+	return uniqueByPath(list, path.Base)
 }

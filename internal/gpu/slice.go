@@ -191,5 +191,5 @@ func (n Node) checkSliceNames() error {
 // not beginning with a dash, at most as long as the vendor library's field. The form is not
 // published.
 func ValidSliceUUID(s string) bool {
-	return s != "" && len(s) < 94 && s[0] != '-' && consists(s, alphanumeric+"-")
+	return s != "" && len(s) < 94 && s[0] != '-' && consistsOf(s, alphanumeric+"-")
 }

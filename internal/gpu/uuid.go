@@ -22,7 +22,7 @@ const maxUUIDLen = 96 // the vendor library's buffer
 // error.
 func ParseUUID(s string) (UUID, error) {
 	rest, ok := strings.CutPrefix(s, "GPU-")
-	if !ok || rest == "" || len(s) > maxUUIDLen || rest[len(rest)-1] == '-' || !consists(rest, alphanumeric+"-") {
+	if !ok || rest == "" || len(s) > maxUUIDLen || rest[len(rest)-1] == '-' || !consistsOf(rest, alphanumeric+"-") {
 		return "", fmt.Errorf("parse %q: %w", s, ErrUUID)
 	}
 	return UUID(s), nil
@@ -52,10 +52,10 @@ func (u *UUID) UnmarshalText(text []byte) (err error) {
 // ValidSerial reports whether s can be a serial number: printable ASCII without blanks, commas
 // or brackets, because it is typed in a list.
 func ValidSerial(s string) bool {
-	return s != "" && len(s) <= maxUUIDLen && consists(s, alphanumeric+"-_./:+")
+	return s != "" && len(s) <= maxUUIDLen && consistsOf(s, alphanumeric+"-_./:+")
 }
 
 const alphanumeric = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-// consists reports whether all characters of s are in of.
-func consists(s, of string) bool { return strings.Trim(s, of) == "" }
+// consistsOf reports whether all characters of s are in of.
+func consistsOf(s, of string) bool { return strings.Trim(s, of) == "" }

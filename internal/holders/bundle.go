@@ -125,11 +125,11 @@ func (d Devices) Bundle(config []byte, shim bool) (usage.Facts, error) {
 // container, or it comes by CDI together with the driver's files.
 func (d Devices) mayBeNodes(b bundle) bool {
 	for _, device := range b.Linux.Devices {
-		if d.below(device.Path) {
+		if d.belowRoot(device.Path) {
 			return true
 		}
 	}
-	return slices.ContainsFunc(b.Mounts, func(m Mount) bool { return d.below(m.Source) })
+	return slices.ContainsFunc(b.Mounts, func(m Mount) bool { return d.belowRoot(m.Source) })
 }
 
 // deviceGPUs returns the GPUs whose device nodes the container has.

@@ -56,8 +56,8 @@ func (d Devices) Nameless() Devices {
 	return d
 }
 
-// below reports whether a path of this machine is below the root of the node.
-func (d Devices) below(path string) bool {
+// belowRoot reports whether a path of this machine is below the root of the node.
+func (d Devices) belowRoot(path string) bool {
 	return d.Real() || strings.HasPrefix(filepath.Clean(path), d.root+"/")
 }
 
@@ -87,7 +87,7 @@ func (d Devices) CDI(name string) []gpu.BDF {
 	if err != nil {
 		return nil
 	}
-	return d.bdfs(func(g gpu.GPU) bool { return slices.Contains(selection.Explicit, g.Index) })
+	return d.bdfsWhere(func(g gpu.GPU) bool { return slices.Contains(selection.Explicit, g.Index) })
 }
 
 // PluginDevice returns the GPU that has the kubelet's device with this ID.
@@ -95,7 +95,7 @@ func (d Devices) PluginDevice(id string) []gpu.BDF {
 	if d.nameless {
 		return nil
 	}
-	return d.bdfs(func(g gpu.GPU) bool { return g.UUID.HasDevice(id) })
+	return d.bdfsWhere(func(g gpu.GPU) bool { return g.UUID.HasDevice(id) })
 }
 
 // Path returns the GPUs whose nodes are at a path of this machine, or below it.
@@ -120,15 +120,15 @@ func (d Devices) Number(n Number) (gpu.BDF, bool) {
 // Indices returns the GPUs with these indices; one that the node does not have
 // is left out.
 func (d Devices) Indices(indices ...int) []gpu.BDF {
-	return d.bdfs(func(g gpu.GPU) bool { return slices.Contains(indices, g.Index) })
+	return d.bdfsWhere(func(g gpu.GPU) bool { return slices.Contains(indices, g.Index) })
 }
 
 // All returns the GPUs of the node, ascending.
 func (d Devices) All() []gpu.BDF {
-	return usage.Sorted(d.bdfs(func(gpu.GPU) bool { return true }))
+	return usage.Sorted(d.bdfsWhere(func(gpu.GPU) bool { return true }))
 }
 
-func (d Devices) bdfs(want func(gpu.GPU) bool) []gpu.BDF {
+func (d Devices) bdfsWhere(want func(gpu.GPU) bool) []gpu.BDF {
 	var out []gpu.BDF
 	for _, g := range d.gpus {
 		if want(g) {

@@ -106,7 +106,7 @@ func (d Devices) bySliceName(name string) []gpu.BDF {
 	if d.nameless {
 		return nil
 	}
-	return d.bdfs(func(g gpu.GPU) bool {
+	return d.bdfsWhere(func(g gpu.GPU) bool {
 		return slices.ContainsFunc(g.Slices, func(s gpu.Slice) bool {
 			return (name == s.UUID && name != "") || (s.BDF != (gpu.BDF{}) && name == s.BDF.String())
 		})
@@ -118,7 +118,7 @@ func (d Devices) byName(name string) []gpu.BDF {
 	if d.nameless {
 		return nil
 	}
-	return d.bdfs(func(g gpu.GPU) bool {
+	return d.bdfsWhere(func(g gpu.GPU) bool {
 		return name == "all" || name == strconv.Itoa(g.Index) || name == g.BDF.String() || name == string(g.UUID)
 	})
 }

@@ -27,7 +27,7 @@ func (d Device) World() bool { return d.Perm&0o006 == 0o006 }
 // privilege has placeholders, regular files with a tag, instead of nodes. They count as
 // the device that they stand for, but never below the real "/".
 func (r *Root) Device(path string) (Device, error) {
-	f, err := r.open(path, unix.O_PATH)
+	f, err := r.openWithFlags(path, unix.O_PATH)
 	if err != nil {
 		return Device{}, err
 	}
@@ -57,7 +57,7 @@ func Placeholder(d Device) []byte {
 }
 
 func (r *Root) readPlaceholder(path string) (Device, error) {
-	f, err := r.open(path, readFlags)
+	f, err := r.openWithFlags(path, readFlags)
 	if err != nil {
 		return Device{}, err
 	}

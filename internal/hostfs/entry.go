@@ -62,6 +62,6 @@ func (r *Root) openParent(path string) (dir *os.File, name string, err error) {
 	if name = filepath.Base(path); name == "/" {
 		name = "."
 	}
-	dir, err = r.open(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY)
+	dir, err = r.openWithFlags(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY)
 	return dir, name, err
 }

@@ -19,7 +19,7 @@ type File struct {
 
 // Stat describes the file at path, with links followed.
 func (r *Root) Stat(path string) (File, error) {
-	f, err := r.open(path, unix.O_PATH)
+	f, err := r.openWithFlags(path, unix.O_PATH)
 	if err != nil {
 		return File{}, err
 	}
@@ -57,7 +57,7 @@ func (r *Root) Open(path string) (*os.File, error) {
 	if !info.Mode.IsRegular() {
 		return nil, fmt.Errorf("open %s: %w", r.Join(path), ErrNotRegular)
 	}
-	f, err := r.open(path, readFlags)
+	f, err := r.openWithFlags(path, readFlags)
 	if err != nil {
 		return nil, err
 	}

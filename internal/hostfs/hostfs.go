@@ -65,7 +65,7 @@ func (r *Root) Join(path string) string { return filepath.Join(r.dir, filepath.C
 
 // ReadFile returns the contents of a regular file, at most MaxFile bytes.
 func (r *Root) ReadFile(path string) ([]byte, error) {
-	f, err := r.open(path, readFlags)
+	f, err := r.openWithFlags(path, readFlags)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func (r *Root) readContent(path string, f *os.File, limit int64) ([]byte, error)
 
 // ReadDir returns the names in a directory, sorted.
 func (r *Root) ReadDir(path string) ([]string, error) {
-	f, err := r.open(path, readFlags)
+	f, err := r.openWithFlags(path, readFlags)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func (r *Root) ReadDir(path string) ([]string, error) {
 
 // Exists reports whether there is a file at path.
 func (r *Root) Exists(path string) bool {
-	f, err := r.open(path, unix.O_PATH)
+	f, err := r.openWithFlags(path, unix.O_PATH)
 	if err != nil {
 		return false
 	}
@@ -135,7 +135,7 @@ func (r *Root) Resolve(path string) (string, error) {
 	if r.Real() {
 		return filepath.EvalSymlinks(r.Join(path))
 	}
-	f, err := r.open(path, unix.O_PATH)
+	f, err := r.openWithFlags(path, unix.O_PATH)
 	if err != nil {
 		return "", err
 	}
@@ -183,10 +183,10 @@ func (r *Root) Place(path string) (string, error) {
 // readFlags never block, for example on a FIFO in a captured or hostile tree.
 const readFlags = unix.O_RDONLY | unix.O_NONBLOCK
 
-// open opens the file at path. Below the machine's own "/" the kernel's normal
+// openWithFlags opens the file at path. Below the machine's own "/" the kernel's normal
 // resolution of links is right. Below another root it takes openat2, or, on a kernel
 // without that (before 5.6), a library that goes from handle to handle.
-func (r *Root) open(path string, flags int) (*os.File, error) {
+func (r *Root) openWithFlags(path string, flags int) (*os.File, error) {
 	flags |= unix.O_CLOEXEC
 	if r.Real() {
 		return os.OpenFile(r.Join(path), flags, 0)

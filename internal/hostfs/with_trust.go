@@ -44,7 +44,7 @@ func (r *Root) ReadWithTrust(path string, limit int64) (FileWithTrust, error) {
 // openWithTrust opens a file that is not a link. Once open, it cannot be exchanged.
 func (r *Root) openWithTrust(path string) (f *os.File, distrust, err error) {
 	path = filepath.Clean("/" + path)
-	dir, err := r.open(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY)
+	dir, err := r.openWithFlags(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -76,7 +76,7 @@ func (r *Root) openWithTrust(path string) (f *os.File, distrust, err error) {
 // user may put files there, and wraps ErrUntrusted if others may. It is also nil if the
 // directory cannot be opened, because then its files cannot be read either.
 func (r *Root) Distrust(dir string) error {
-	f, err := r.open(dir, unix.O_PATH|unix.O_DIRECTORY)
+	f, err := r.openWithFlags(dir, unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
 		return nil
 	}

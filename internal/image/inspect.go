@@ -67,7 +67,7 @@ func (i *inspection) run(ctx context.Context) error {
 
 // inspectDefault inspects Path, and checks whether something can be mounted there.
 func (i *inspection) inspectDefault(ctx context.Context) (*Install, error) {
-	p, err := i.follow(ctx, Path)
+	p, err := i.resolvePath(ctx, Path)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func (i *inspection) inspectMACAPath(ctx context.Context) (*Install, error) {
 		i.warn("%s of the image is %q, which is not absolute", pathVariable, at)
 		return nil, nil
 	}
-	p, err := i.follow(ctx, at)
+	p, err := i.resolvePath(ctx, at)
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +167,7 @@ func (i *inspection) installed(ctx context.Context, dir string) (bool, error) {
 // followWithin follows a name in a directory. A file outside of the directory counts as
 // missing.
 func (i *inspection) followWithin(ctx context.Context, dir, name string) (place, error) {
-	p, err := i.follow(ctx, path.Join(dir, name))
+	p, err := i.resolvePath(ctx, path.Join(dir, name))
 	if err == nil && p.kind == existing && !isBelow(p.path, dir) {
 		p.kind = missing
 	}

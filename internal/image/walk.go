@@ -67,9 +67,9 @@ func (w *walker) stat(ctx context.Context, path string) (Stat, error) {
 	return stat, err
 }
 
-// follow returns where a path leads; "/" is the image's root, also for ".." above it.
+// resolvePath returns where a path leads; "/" is the image's root, also for ".." above it.
 // An error means that the path could not be read.
-func (w *walker) follow(ctx context.Context, name string) (place, error) {
+func (w *walker) resolvePath(ctx context.Context, name string) (place, error) {
 	p := place{kind: existing, path: "/", stat: Stat{Mode: fs.ModeDir}}
 	rest := hostfs.Elements(name)
 	for steps := 0; len(rest) > 0; steps++ {

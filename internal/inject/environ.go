@@ -73,9 +73,9 @@ func (e environ) set(text string, clears bool, getenv func(string) (string, bool
 	}
 }
 
-// with returns a variable, "NAME=value", with directories beside those that it has:
+// withDirs returns a variable, "NAME=value", with directories beside those that it has:
 // before them, or behind. Of a PATH that is not set, the default is kept.
-func (e environ) with(name string, dirs []string, before bool) string {
+func (e environ) withDirs(name string, dirs []string, before bool) string {
 	have := e.values[name]
 	if have == "" && name == "PATH" {
 		have = defaultPath
@@ -104,7 +104,7 @@ func Path(image []string, flags dockerargs.Flags, dirs []string, readFile func(s
 	if len(dirs) == 0 {
 		return "", nil
 	}
-	return env.with("PATH", dirs, false), nil
+	return env.withDirs("PATH", dirs, false), nil
 }
 
 // Unset returns those of the variables, "NAME=value", that neither the line nor its files

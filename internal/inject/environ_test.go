@@ -76,7 +76,7 @@ func TestEnvironWith(t *testing.T) {
 		{"PATH", false, "PATH=" + defaultPath + ":/a:/b"},
 		{"PATH", true, "PATH=/a:/b:" + defaultPath},
 	} {
-		if got := e.with(tc.name, dirs, tc.before); got != tc.want {
+		if got := e.withDirs(tc.name, dirs, tc.before); got != tc.want {
 			t.Errorf("%s: %s, want %s", tc.name, got, tc.want)
 		}
 	}

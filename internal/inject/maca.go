@@ -282,9 +282,9 @@ func (d *macaDecision) byValue(env environ) (edits.Edits, error) {
 		return env.given[name]
 	})
 	first := d.image.MACA != nil
-	e.Env = append(e.Env, env.with("PATH", e.Programs, first))
+	e.Env = append(e.Env, env.withDirs("PATH", e.Programs, first))
 	if len(e.Libraries) > 0 {
-		e.Env = append(e.Env, env.with("LD_LIBRARY_PATH", e.Libraries, first))
+		e.Env = append(e.Env, env.withDirs("LD_LIBRARY_PATH", e.Libraries, first))
 	}
 	return e, nil
 }

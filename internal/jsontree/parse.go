@@ -191,7 +191,7 @@ func (p *parser) name(seen map[string]uint32) error {
 	if p.nodes[n].kind != String || !p.skip(':') {
 		return ErrSyntax
 	}
-	name, start := p.nodes[n].text(p.all), p.nodes[n].start
+	name, start := p.nodes[n].stringContent(p.all), p.nodes[n].start
 	if first, twice := seen[name]; twice {
 		return &DuplicateError{name, int(first), int(start)}
 	}
@@ -199,9 +199,9 @@ func (p *parser) name(seen map[string]uint32) error {
 	return nil
 }
 
-// text is the content of a string. Like encoding/json, it uses U+FFFD for half a
+// stringContent is the content of a string. Like encoding/json, it uses U+FFFD for half a
 // surrogate pair and for bytes that are not UTF-8.
-func (n node) text(all string) string {
+func (n node) stringContent(all string) string {
 	raw := all[n.start:n.end]
 	if n.plain {
 		return raw[1 : len(raw)-1]

@@ -66,7 +66,7 @@ func (v Value) Text() string {
 	if v.Kind() != String {
 		return ""
 	}
-	return v.node().text(v.tree.all)
+	return v.node().stringContent(v.tree.all)
 }
 
 // True reports whether the value is true.

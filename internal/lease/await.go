@@ -20,7 +20,7 @@ import (
 func (k *Keeper) Await(ctx context.Context, c Claim) (Report, error) {
 	begin := k.Uptime()
 	for {
-		report, r, err := k.settle(ctx)
+		report, r, err := k.settleObserved(ctx)
 		if err != nil {
 			return report, err
 		}
@@ -36,7 +36,7 @@ func (k *Keeper) Await(ctx context.Context, c Claim) (Report, error) {
 			return report, &WaitError{c.Wait, err}
 		}
 		c.Waiting(Progress{Err: err, Before: before, Waited: waited, Holders: report.Holders})
-		if err := sleep(ctx, min(pause(waited), c.Wait-waited)); err != nil {
+		if err := sleep(ctx, min(lookInterval(waited), c.Wait-waited)); err != nil {
 			return report, err
 		}
 	}
@@ -45,10 +45,10 @@ func (k *Keeper) Await(ctx context.Context, c Claim) (Report, error) {
 // try returns why the claim cannot be met by what the report says is free, and how many
 // requests go first.
 func (c Claim) try(report Report, r *observed, life func(usage.Client) usage.Liveness) (before int, err error) {
-	if err := report.State.unanswered(r); err != nil {
+	if err := report.State.checkSourcesAnswered(r); err != nil {
 		return 0, err
 	}
-	reserved, before := report.State.earlier(c, report.Uptime, life)
+	reserved, before := report.State.earlierRequests(c, report.Uptime, life)
 	if before > 0 {
 		return before, &QueueError{before, true}
 	}
@@ -56,8 +56,8 @@ func (c Claim) try(report Report, r *observed, life func(usage.Client) usage.Liv
 	return 0, err
 }
 
-// pause returns the time until the next look of a request that has waited so long.
-func pause(waited time.Duration) time.Duration {
+// lookInterval returns the time until the next look of a request that has waited so long.
+func lookInterval(waited time.Duration) time.Duration {
 	return min(max(lookEvery, waited/20), 10*lookEvery)
 }
 

@@ -12,7 +12,7 @@ import (
 
 // holdersIn returns all holders of GPUs, in the order of their first GPU.
 func (s *State) holdersIn(r *observed, ignore []string) []usage.Holder {
-	m := holderMerge{state: s, observed: r, all: r.containers(), ignore: ignore, places: map[string]int{}}
+	m := holderMerge{state: s, observed: r, all: r.mergedContainers(), ignore: ignore, places: map[string]int{}}
 	m.addLeases()
 	m.addContainers()
 	m.addStale()
@@ -68,7 +68,7 @@ func (m *holderMerge) addContainers() {
 		return cmp.Or(-cmp.Compare(m.all[a].podRank(), m.all[b].podRank()), cmp.Compare(a, b))
 	}) {
 		c := m.all[key]
-		if m.places[key] > 0 || len(c.GPUs) == 0 || !c.Holds() || m.state.late(c.Container) || m.ignores(c.Name, image(c.Image)) {
+		if m.places[key] > 0 || len(c.GPUs) == 0 || !c.Holds() || m.state.madeAfterExpiry(c.Container) || m.ignores(c.Name, image(c.Image)) {
 			continue
 		}
 		if place := m.places[usage.Key(usage.Kubernetes, "", c.podName())]; place > 0 {
@@ -161,10 +161,10 @@ func (m *holderMerge) placeOf(key string) int {
 	return slices.IndexFunc(m.out, func(h usage.Holder) bool { return key != "" && h.Lease != nil && h.Lease.Container == key })
 }
 
-// late reports whether a container was made after its lease had expired: no client waits
+// madeAfterExpiry reports whether a container was made after its lease had expired: no client waits
 // for it to start, and metax-docker start takes its GPUs again. An image that was made of
 // such a container also has the label; a container of that image counts once it runs.
-func (s *State) late(c usage.Container) bool {
+func (s *State) madeAfterExpiry(c usage.Container) bool {
 	return c.State == usage.Created && usage.ValidID(c.Lease) && s.Lease(c.Lease) == nil
 }
 

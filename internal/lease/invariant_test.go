@@ -89,7 +89,7 @@ func (w *world) looked(a *actor, t Taken) {
 	if a.deal.share {
 		return
 	}
-	answers := slices.ContainsFunc(t.Looks, func(l Look) bool { return l.Engine == "docker" && l.complete() })
+	answers := slices.ContainsFunc(t.Looks, func(l Look) bool { return l.Engine == "docker" && l.sawEverything() })
 	for _, look := range t.Looks {
 		if look.Engine == "containerd" && answers {
 			continue // docker's word is later or better
@@ -111,7 +111,7 @@ func (w *world) looked(a *actor, t Taken) {
 
 func (w *world) late(c usage.Container) bool {
 	s := w.load()
-	return s.late(c)
+	return s.madeAfterExpiry(c)
 }
 
 // check judges the world as it is.
@@ -175,7 +175,7 @@ func (w *world) glance(s State) *observed {
 	}
 	r.looks = []Look{docker}
 	if s.New {
-		s.rebuild(r, r.containers())
+		s.rebuild(r, r.mergedContainers())
 	}
 	return r
 }

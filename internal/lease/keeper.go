@@ -79,7 +79,7 @@ func (k *Keeper) look(ctx context.Context) (Report, *observed, error) {
 	if err != nil {
 		return Report{}, nil, err
 	}
-	r := k.observe(ctx, state)
+	r := k.observeSources(ctx, state)
 	state.Leases, state.Queue = slices.Clone(state.Leases), slices.Clone(state.Queue)
 	closed := state.reconcile(r)
 	return k.describe(state, r, closed), r, nil
@@ -88,8 +88,8 @@ func (k *Keeper) look(ctx context.Context) (Report, *observed, error) {
 // describe returns the report of a state that was reconciled with what was observed.
 func (k *Keeper) describe(s State, r *observed, closed []Closed) Report {
 	return Report{
-		State: s, Holders: append(s.holdersIn(r, k.Ignore), s.unseenHolder(r.hidden(), nil, r.pidNamespace())...),
-		Looks: r.looks, Closed: closed, Uptime: r.uptime, Now: r.now, Hidden: r.hidden(), PIDNamespace: r.pidNamespace(),
+		State: s, Holders: append(s.holdersIn(r, k.Ignore), s.unseenHolder(r.hiddenGPUs(), nil, r.pidNamespace())...),
+		Looks: r.looks, Closed: closed, Uptime: r.uptime, Now: r.now, Hidden: r.hiddenGPUs(), PIDNamespace: r.pidNamespace(),
 	}
 }
 
@@ -102,12 +102,12 @@ const settleTimeout = 200 * time.Millisecond
 // settleTimeout, it is Report: then Report.Closed has the leases that are over. It does not
 // rebuild a state that was lost.
 func (k *Keeper) Settle(ctx context.Context) (Report, error) {
-	report, _, err := k.settle(ctx)
+	report, _, err := k.settleObserved(ctx)
 	return report, err
 }
 
-// settle is Settle, with what was observed.
-func (k *Keeper) settle(ctx context.Context) (Report, *observed, error) {
+// settleObserved is Settle, with what was observed.
+func (k *Keeper) settleObserved(ctx context.Context) (Report, *observed, error) {
 	report, r, err := k.look(ctx)
 	if err != nil || r.before.New || (len(report.Closed) == 0 && !report.State.foundDead(r.before)) {
 		return report, r, err
@@ -150,10 +150,10 @@ func (k *Keeper) notifyClamped(r *observed) {
 // than any wait for the lock.
 const looksLast = 30 * time.Second
 
-// transact reconciles the state under the lock and calls change with it and the holders.
+// updateReconciled reconciles the state under the lock and calls change with it and the holders.
 // If the looks are too old by then, it looks again. A state that is lost is rebuilt from looks
 // under the lock, while nobody takes a lease.
-func (k *Keeper) transact(ctx context.Context, change func(*State, *observed, []usage.Holder, []Closed) error) ([]Look, error) {
+func (k *Keeper) updateReconciled(ctx context.Context, change func(*State, *observed, []usage.Holder, []Closed) error) ([]Look, error) {
 	for {
 		before, err := k.Store.Read()
 		if err != nil {
@@ -161,12 +161,12 @@ func (k *Keeper) transact(ctx context.Context, change func(*State, *observed, []
 		}
 		var r *observed
 		if !before.New {
-			r = k.observe(ctx, before)
+			r = k.observeSources(ctx, before)
 		}
 		again := false
 		err = k.Store.Update(ctx, func(s *State) error {
 			if s.New {
-				r = k.observe(ctx, *s)
+				r = k.observeSources(ctx, *s)
 			}
 			// A user may stop this process between the looks and the lock for any time.
 			if again = r == nil || k.Uptime()-r.uptime > looksLast; again {

@@ -32,8 +32,8 @@ type observed struct {
 	clamped []Ticket                       // requests whose wait reconcile shortened
 }
 
-// observe asks all sources, in the order that observed states.
-func (k *Keeper) observe(ctx context.Context, state State) *observed {
+// observeSources asks all sources, in the order that observed states.
+func (k *Keeper) observeSources(ctx context.Context, state State) *observed {
 	r := &observed{before: state, lives: map[usage.Client]usage.Liveness{}, waitMax: k.WaitMax, gpus: k.GPUs, leaseID: k.LeaseID}
 	q := usage.Question{Seen: make(map[string]usage.Facts, len(state.Seen)), Lost: state.New}
 	for _, t := range state.Queue {
@@ -66,8 +66,8 @@ func (k *Keeper) observe(ctx context.Context, state State) *observed {
 	return r
 }
 
-// liveness is Keeper.Liveness, as it was observed.
-func (r *observed) liveness(c usage.Client) usage.Liveness { return r.lives[c] }
+// clientLiveness is Keeper.Liveness, as it was observed.
+func (r *observed) clientLiveness(c usage.Client) usage.Liveness { return r.lives[c] }
 
 // containerGone reports whether the lease's container is known not to exist, and whether
 // it has existed (over). A rebuilt lease may not know its engine: then all engines have to
@@ -96,13 +96,13 @@ func (r *observed) seesUnstarted(l usage.Lease) bool {
 	}))
 }
 
-// silent reports whether the engine may answer later: not one that this user may not ask.
-func (l Look) silent() bool { return l.mayHide() && !errors.Is(l.Err, fs.ErrPermission) }
+// mayAnswerLater reports whether the engine may answer later: not one that this user may not ask.
+func (l Look) mayAnswerLater() bool { return l.mayHide() && !errors.Is(l.Err, fs.ErrPermission) }
 
 // mayHide reports whether the look is that of an engine which may have containers that it
 // does not show. Processes that cannot be seen do not count here.
 func (l Look) mayHide() bool {
-	return l.Engine != usage.Processes && !l.complete() && !errors.Is(l.Err, usage.ErrAbsent)
+	return l.Engine != usage.Processes && !l.sawEverything() && !errors.Is(l.Err, usage.ErrAbsent)
 }
 
 // sourceSilent reports whether the source that listed a container does not answer now.
@@ -118,9 +118,9 @@ type seenContainer struct {
 	endpoint string
 }
 
-// containers merges the lists of the engines. Docker's entry for a container replaces
+// mergedContainers merges the lists of the engines. Docker's entry for a container replaces
 // containerd's, which has no name and no restart policy.
-func (r *observed) containers() map[string]seenContainer {
+func (r *observed) mergedContainers() map[string]seenContainer {
 	all := map[string]seenContainer{}
 	for _, l := range r.looks {
 		for _, c := range l.Containers {
@@ -139,7 +139,7 @@ func (r *observed) containers() map[string]seenContainer {
 			all[key] = seenContainer{c, l.Endpoint}
 		}
 	}
-	if slices.ContainsFunc(r.looks, func(l Look) bool { return l.Engine == "docker" && l.complete() }) {
+	if slices.ContainsFunc(r.looks, func(l Look) bool { return l.Engine == "docker" && l.sawEverything() }) {
 		maps.DeleteFunc(all, func(_ string, c seenContainer) bool { return c.orphan() })
 	}
 	return all

@@ -85,7 +85,7 @@ func (s *State) putPod(u PodUse, plugin usage.Client, uptime time.Duration, now 
 	if old := s.Lease(l.ID); old != nil && old.Container == l.Container {
 		l.Since = old.Since
 	}
-	s.put(l)
+	s.putLease(l)
 }
 
 // podOf returns the container that has the GPUs of a pod's lease, by what the kubelet lists.

@@ -101,7 +101,7 @@ func TestSetPods(t *testing.T) {
 	} {
 		s := stateOf(docker)
 		for _, l := range c.before {
-			s.put(l)
+			s.putLease(l)
 		}
 		s.SetPods(c.uses, pluginA, c.uptime, time.Time{})
 		got := map[string]string{}
@@ -162,7 +162,7 @@ func TestNextOfPod(t *testing.T) {
 // The kubelet knows nothing of a lost state, and makes no containers for clients.
 func TestSilentKubelet(t *testing.T) {
 	s := NewState("boot")
-	if err := s.unanswered(&observed{looks: []Look{kubeletLate}}); err != nil {
+	if err := s.checkSourcesAnswered(&observed{looks: []Look{kubeletLate}}); err != nil {
 		t.Error(err)
 	}
 	if absent, _ := (&observed{looks: []Look{dockerSees(), kubeletLate}}).containerGone(lease(rebuilt)); !absent {

@@ -39,7 +39,7 @@ func (s *State) processesNow(r *observed) []usage.Process {
 // reads reports whether the look read all files of a process on record. Even a complete
 // look from another pid namespace does not reach it.
 func (l *Look) reads(c usage.Client, life usage.Liveness) bool {
-	return slices.Contains(l.Read, c) || (l.complete() && (life != usage.Unseen || c.PIDNamespace == 0))
+	return slices.Contains(l.Read, c) || (l.sawEverything() && (life != usage.Unseen || c.PIDNamespace == 0))
 }
 
 // reconcileProcesses records the processes that have GPUs open, and for which GPUs a
@@ -47,7 +47,7 @@ func (l *Look) reads(c usage.Client, life usage.Liveness) bool {
 func (s *State) reconcileProcesses(r *observed) {
 	s.Processes = s.processesNow(r)
 	l := r.processLook()
-	if l == nil || !l.complete() || len(r.gpus) == 0 {
+	if l == nil || !l.sawEverything() || len(r.gpus) == 0 {
 		return
 	}
 	if s.LookedIn != l.PIDNamespace {
@@ -56,9 +56,9 @@ func (s *State) reconcileProcesses(r *observed) {
 	s.Looked = usage.Sorted(slices.Concat(s.Looked, r.gpus))
 }
 
-// hidden returns the GPUs that may be in use by a process which an unfinished look did not
+// hiddenGPUs returns the GPUs that may be in use by a process which an unfinished look did not
 // reach.
-func (r *observed) hidden() []gpu.BDF {
+func (r *observed) hiddenGPUs() []gpu.BDF {
 	if l := r.processLook(); l != nil && l.unfinished() {
 		return r.gpus
 	}

@@ -42,16 +42,16 @@ func (t *Ticket) markAlive(uptime time.Duration) {
 // names.
 func (t Ticket) blocks(c Claim) bool { return len(t.GPUs) == 0 || usage.Overlap(t.GPUs, c.GPUs) }
 
-// earlier returns the GPUs that earlier requests wait for by name, and the number of
+// earlierRequests returns the GPUs that earlier requests wait for by name, and the number of
 // requests that the claim has to let go first. Requests without a sign of life do not
 // count, and neither do those of dead clients before the first that counts.
-func (s *State) earlier(c Claim, uptime time.Duration, life func(usage.Client) usage.Liveness) (reserved []gpu.BDF, before int) {
+func (s *State) earlierRequests(c Claim, uptime time.Duration, life func(usage.Client) usage.Liveness) (reserved []gpu.BDF, before int) {
 	if c.Share {
 		return nil, 0
 	}
 	for _, t := range s.Queue {
 		switch {
-		case t.ID == c.request():
+		case t.ID == c.requestID():
 			return reserved, before
 		case !t.Waits(uptime):
 			continue
@@ -63,18 +63,18 @@ func (s *State) earlier(c Claim, uptime time.Duration, life func(usage.Client) u
 	return reserved, before
 }
 
-// enqueue puts the claim at the end of the queue.
-func (s *State) enqueue(c Claim, r *observed) {
+// enqueueClaim puts the claim at the end of the queue.
+func (s *State) enqueueClaim(c Claim, r *observed) {
 	l := c.Leases[0]
 	s.Queue = append(s.Queue, Ticket{
-		ID: c.request(), Count: c.Count, GPUs: c.GPUs, Client: l.Client, User: l.User,
+		ID: c.requestID(), Count: c.Count, GPUs: c.GPUs, Client: l.Client, User: l.User,
 		Since: r.now, Until: r.uptime + c.Wait + Grace, Marked: r.uptime,
 	})
 }
 
 // giveUpPlace takes the claim out of the queue.
 func (k *Keeper) giveUpPlace(ctx context.Context, c Claim) error {
-	return k.takeOut(ctx, func(s *State) { s.removeTicket(c.request()) })
+	return k.takeOut(ctx, func(s *State) { s.removeTicket(c.requestID()) })
 }
 
 // waitTurn waits until another attempt is worth it. While others are before the claim, the
@@ -84,7 +84,7 @@ func (k *Keeper) waitTurn(ctx context.Context, c Claim, b *obstacle, waited time
 	most := c.Wait - waited
 	begin := k.Uptime()
 	for before := b.before; ; {
-		d := pause(waited)
+		d := lookInterval(waited)
 		if before > 0 {
 			d = lookEvery * time.Duration(min(before, 10))
 		}
@@ -101,7 +101,7 @@ func (k *Keeper) waitTurn(ctx context.Context, c Claim, b *obstacle, waited time
 		if err != nil {
 			return err
 		}
-		i := s.ticketIndex(c.request())
+		i := s.ticketIndex(c.requestID())
 		if i < 0 || s.Queue[i].Ended != nil {
 			return nil // the next attempt finds out, under the lock
 		}
@@ -109,7 +109,7 @@ func (k *Keeper) waitTurn(ctx context.Context, c Claim, b *obstacle, waited time
 			k.markAlive(ctx, c) // an error does not matter, as the next second repeats it
 		}
 		left := before
-		if _, before = s.earlier(c, k.Uptime(), k.Liveness); before == 0 {
+		if _, before = s.earlierRequests(c, k.Uptime(), k.Liveness); before == 0 {
 			return nil
 		}
 		if before != left && c.Waiting != nil {
@@ -122,7 +122,7 @@ func (k *Keeper) waitTurn(ctx context.Context, c Claim, b *obstacle, waited time
 // where the state is lost.
 func (k *Keeper) markAlive(ctx context.Context, c Claim) {
 	_ = k.Store.Update(ctx, func(s *State) error {
-		i := s.ticketIndex(c.request())
+		i := s.ticketIndex(c.requestID())
 		if s.New || i < 0 {
 			return errNothing
 		}

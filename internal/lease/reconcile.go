@@ -23,7 +23,7 @@ type Closed struct {
 
 // reconcile updates the state from what was observed, and returns the leases that ended.
 func (s *State) reconcile(r *observed) []Closed {
-	all := r.containers()
+	all := r.mergedContainers()
 	if s.New {
 		s.rebuild(r, all)
 	}
@@ -37,11 +37,11 @@ func (s *State) reconcile(r *observed) []Closed {
 		next, why := r.next(l, all)
 		switch {
 		case why != "":
-			s.drop(l.ID)
+			s.dropLease(l.ID)
 			closed = append(closed, Closed{l, why})
 			continue
 		case next != nil:
-			s.put(*next)
+			s.putLease(*next)
 		}
 		if c, ok := containerOf(l, all); ok && c.Holds() {
 			of[c.Key()] = append(of[c.Key()], l.ID)
@@ -80,11 +80,11 @@ func (s *State) leaveOne(r *observed, c seenContainer, ids []string) (closed []C
 			kept = append(kept, id)
 			continue
 		}
-		s.drop(id)
+		s.dropLease(id)
 		closed = append(closed, Closed{l, "replaced by lease " + kept[i] + " of the same container"})
 		if other := *s.Lease(kept[i]); l.Shared && !other.Shared {
 			other.Shared = true
-			s.put(other)
+			s.putLease(other)
 		}
 	}
 	return closed
@@ -229,7 +229,7 @@ func (s *State) rebuild(r *observed, all map[string]seenContainer) {
 			if c.Lease != r.leaseID(c.Client, 0) || len(c.GPUs) == 0 {
 				continue
 			}
-			s.put(usage.Lease{
+			s.putLease(usage.Lease{
 				ID: c.Lease, Rev: rev, GPUs: c.GPUs, Verb: usage.VerbRun,
 				Client: c.Client, User: &usage.User{UID: c.UID}, Since: r.now,
 			})
@@ -240,7 +240,7 @@ func (s *State) rebuild(r *observed, all map[string]seenContainer) {
 		if !usage.ValidID(c.Lease) || len(c.GPUs) == 0 || !c.Holds() || s.Lease(c.Lease) != nil {
 			continue
 		}
-		s.put(usage.Lease{
+		s.putLease(usage.Lease{
 			ID: c.Lease, Rev: rev, GPUs: c.GPUs, Slices: c.Slices, Shared: len(c.Slices) > 0, Engine: c.Engine, Endpoint: c.endpoint, Verb: usage.VerbRun,
 			Since: c.Created, Container: c.ID, Bound: true,
 		})
@@ -260,7 +260,7 @@ func (s *State) remember(r *observed, all map[string]seenContainer) {
 		if old, ok := seen[key]; ok && old.Engine != c.Engine {
 			continue // the engine that knows more of it does not answer now
 		}
-		seen[key] = Known{Facts: c.Facts, Engine: c.Engine, Endpoint: c.endpoint, Held: len(c.GPUs) > 0 && c.Holds() && !s.late(c.Container)}
+		seen[key] = Known{Facts: c.Facts, Engine: c.Engine, Endpoint: c.endpoint, Held: len(c.GPUs) > 0 && c.Holds() && !s.madeAfterExpiry(c.Container)}
 	}
 	s.Seen = seen
 	if len(seen) == 0 {

@@ -324,14 +324,14 @@ func TestContainersMerge(t *testing.T) {
 		"docker first":     {dockerSees(docker), containerdSees(task)},
 		"containerd first": {containerdSees(task), dockerSees(docker)},
 	} {
-		got := (&observed{looks: looks}).containers()
+		got := (&observed{looks: looks}).mergedContainers()
 		if diff := cmp.Diff(map[string]seenContainer{boxA: {want, sock}}, got, cmp.AllowUnexported(seenContainer{})); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}
 	short := task
 	short.ID = "job"
-	if all := (&observed{looks: []Look{containerdSees(short, task)}}).containers(); len(all) != 2 || all["containerd/moby/job"].ID != "job" {
+	if all := (&observed{looks: []Look{containerdSees(short, task)}}).mergedContainers(); len(all) != 2 || all["containerd/moby/job"].ID != "job" {
 		t.Errorf("containers are %v", all)
 	}
 }

@@ -13,9 +13,9 @@ import (
 // an error.
 func (k *Keeper) Collect(ctx context.Context) (closed []Closed, looks []Look, err error) {
 	lost := false
-	looks, err = k.transact(ctx, func(s *State, r *observed, _ []usage.Holder, c []Closed) error {
+	looks, err = k.updateReconciled(ctx, func(s *State, r *observed, _ []usage.Holder, c []Closed) error {
 		closed, lost = c, s.Lost != ""
-		return s.unanswered(r)
+		return s.checkSourcesAnswered(r)
 	})
 	var silent *unansweredError
 	if errors.As(err, &silent) && !lost {
@@ -29,8 +29,8 @@ func (k *Keeper) Collect(ctx context.Context) (closed []Closed, looks []Look, er
 // may end a request: *QueuedError. An unknown ID is *UnknownLeaseError. A GPU of a
 // container that still runs stays in use.
 func (k *Keeper) Release(ctx context.Context, ids []string, who usage.User, force bool) (released []usage.Lease, ended []Ticket, err error) {
-	_, err = k.transact(ctx, func(s *State, r *observed, holders []usage.Holder, closed []Closed) error {
-		if err := s.unanswered(r); err != nil {
+	_, err = k.updateReconciled(ctx, func(s *State, r *observed, holders []usage.Holder, closed []Closed) error {
+		if err := s.checkSourcesAnswered(r); err != nil {
 			return err
 		}
 		for _, id := range ids {
@@ -60,7 +60,7 @@ func (k *Keeper) Release(ctx context.Context, ids []string, who usage.User, forc
 			released = append(released, *l)
 		}
 		for _, l := range released {
-			s.drop(l.ID)
+			s.dropLease(l.ID)
 		}
 		for _, t := range ended {
 			if i := s.ticketIndex(t.ID); t.Marked == 0 {
@@ -106,10 +106,10 @@ func (k *Keeper) takeOut(ctx context.Context, from func(*State)) error {
 	return err
 }
 
-// unanswered returns the error for a state that is lost while a source that knows a part
+// checkSourcesAnswered returns the error for a state that is lost while a source that knows a part
 // of it does not answer: the look for clients, or an engine. The kubelet knows no part of
 // it: the device plugin adds the leases of pods again.
-func (s *State) unanswered(r *observed) error {
+func (s *State) checkSourcesAnswered(r *observed) error {
 	if !s.New {
 		return nil
 	}
@@ -118,7 +118,7 @@ func (s *State) unanswered(r *observed) error {
 			return &unansweredError{l}
 		}
 	}
-	if i := slices.IndexFunc(r.looks, func(l Look) bool { return l.Engine != usage.Kubernetes && l.silent() }); i >= 0 {
+	if i := slices.IndexFunc(r.looks, func(l Look) bool { return l.Engine != usage.Kubernetes && l.mayAnswerLater() }); i >= 0 {
 		return &unansweredError{r.looks[i]}
 	}
 	return nil

@@ -35,8 +35,8 @@ type Look struct {
 	Err error
 }
 
-// complete reports whether the look shows all that is there.
-func (l Look) complete() bool { return l.Err == nil && !l.Partial }
+// sawEverything reports whether the look shows all that is there.
+func (l Look) sawEverything() bool { return l.Err == nil && !l.Partial }
 
 // Progressing is a Source that shows whether it works. The keeper stops waiting for it when
 // Progress no longer grows.

@@ -91,8 +91,8 @@ func (s *State) Lease(id string) *usage.Lease {
 	return nil
 }
 
-// put adds a lease, or replaces the one with its ID.
-func (s *State) put(l usage.Lease) {
+// putLease adds a lease, or replaces the one with its ID.
+func (s *State) putLease(l usage.Lease) {
 	i, ok := s.leaseIndex(l.ID)
 	if ok {
 		l.Rev = s.Leases[i].Rev + 1
@@ -103,7 +103,7 @@ func (s *State) put(l usage.Lease) {
 	s.Leases = slices.Insert(s.Leases, i, l)
 }
 
-func (s *State) drop(id string) {
+func (s *State) dropLease(id string) {
 	s.Leases = slices.DeleteFunc(s.Leases, func(l usage.Lease) bool { return l.ID == id })
 }
 

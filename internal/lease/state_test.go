@@ -12,10 +12,10 @@ import (
 func TestState(t *testing.T) {
 	s := NewState("boot")
 	for _, id := range []string{"b", "a", "c", "a"} {
-		s.put(usage.Lease{ID: id})
+		s.putLease(usage.Lease{ID: id})
 	}
-	s.drop("b")
-	s.drop("d")
+	s.dropLease("b")
+	s.dropLease("d")
 	if diff := cmp.Diff([]usage.Lease{{ID: "a", Rev: 2}, {ID: "c", Rev: 1}}, s.Leases); diff != "" {
 		t.Error(diff)
 	}

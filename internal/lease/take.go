@@ -114,20 +114,20 @@ type obstacle struct {
 // attempt is one transaction.
 func (k *Keeper) attempt(ctx context.Context, c Claim) (taken Taken, b *obstacle, err error) {
 	var refused error
-	taken.Looks, err = k.transact(ctx, func(s *State, r *observed, holders []usage.Holder, _ []Closed) error {
-		if err := s.unanswered(r); err != nil {
+	taken.Looks, err = k.updateReconciled(ctx, func(s *State, r *observed, holders []usage.Holder, _ []Closed) error {
+		if err := s.checkSourcesAnswered(r); err != nil {
 			return err
 		}
 		taken.Lost = s.Lost
-		if i := s.ticketIndex(c.request()); i >= 0 {
+		if i := s.ticketIndex(c.requestID()); i >= 0 {
 			if by := s.Queue[i].Ended; by != nil {
-				s.removeTicket(c.request())
-				refused = &EndedError{c.request(), *by}
+				s.removeTicket(c.requestID())
+				refused = &EndedError{c.requestID(), *by}
 				return nil
 			}
 			s.Queue[i].markAlive(k.Uptime())
 		}
-		reserved, before := s.earlier(c, k.Uptime(), r.liveness) // others may have marked since the looks
+		reserved, before := s.earlierRequests(c, k.Uptime(), r.clientLiveness) // others may have marked since the looks
 		expiring := slices.ContainsFunc(s.Leases, func(l usage.Lease) bool {
 			return l.Gone != 0 && (len(c.GPUs) == 0 || usage.Overlap(l.GPUs, c.GPUs))
 		})
@@ -141,7 +141,7 @@ func (k *Keeper) attempt(ctx context.Context, c Claim) (taken Taken, b *obstacle
 		}
 		holders = slices.DeleteFunc(holders, c.isOwn)
 		if !owns {
-			holders = append(holders, s.unseenHolder(r.hidden(), slices.Concat(c.GPUs, c.Named), r.pidNamespace())...)
+			holders = append(holders, s.unseenHolder(r.hiddenGPUs(), slices.Concat(c.GPUs, c.Named), r.pidNamespace())...)
 		}
 		var chosen [][]gpu.BDF
 		if before > 0 {
@@ -151,18 +151,18 @@ func (k *Keeper) attempt(ctx context.Context, c Claim) (taken Taken, b *obstacle
 		}
 		switch {
 		case refused == nil:
-			s.removeTicket(c.request())
+			s.removeTicket(c.requestID())
 			for i, l := range c.Leases {
 				l.GPUs, l.Since = usage.Sorted(slices.Clone(chosen[i])), r.now
 				taken.Leases = append(taken.Leases, s.grant(l, c, i))
 			}
 		case errors.Is(refused, ErrBusy):
 			b = &obstacle{err: refused, expiring: expiring && before == 0, before: before, holders: holders}
-			if c.Wait > 0 && s.ticketIndex(c.request()) < 0 {
-				s.enqueue(c, r)
+			if c.Wait > 0 && s.ticketIndex(c.requestID()) < 0 {
+				s.enqueueClaim(c, r)
 			}
 		default:
-			s.removeTicket(c.request())
+			s.removeTicket(c.requestID())
 		}
 		return nil
 	})
@@ -185,8 +185,8 @@ func (c Claim) lacksAnswer(l Look) bool {
 	return l.mayHide() && (first.Engine == "" || (l.Engine == first.Engine && l.Endpoint == first.Endpoint))
 }
 
-// request is the ID of the claim's ticket, empty for a claim that takes no lease.
-func (c Claim) request() string {
+// requestID is the ID of the claim's ticket, empty for a claim that takes no lease.
+func (c Claim) requestID() string {
 	if c.Request != "" || len(c.Leases) == 0 {
 		return c.Request
 	}
@@ -207,7 +207,7 @@ func (s *State) grant(l usage.Lease, c Claim, i int) usage.Lease {
 	if old := s.Lease(l.ID); old != nil && len(c.Spare) > 0 && old.Client != l.Client {
 		l.ID = c.Spare[i]
 	}
-	s.put(l)
+	s.putLease(l)
 	return *s.Lease(l.ID)
 }
 

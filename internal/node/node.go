@@ -74,7 +74,7 @@ func (s Selector) IsHost() bool { return s.Node == "" || s.Node == Host }
 // Load returns the node.
 func (s Selector) Load(ctx context.Context) (gpu.Node, error) {
 	if s.IsHost() {
-		return s.discover(ctx)
+		return s.discoverHost(ctx)
 	}
 	if s.Root != "" && s.Root != "/" {
 		return gpu.Node{}, rootError{s.Node, s.Root}
@@ -83,7 +83,7 @@ func (s Selector) Load(ctx context.Context) (gpu.Node, error) {
 	if err == nil {
 		return node, nil
 	}
-	data, fileErr := s.read()
+	data, fileErr := s.readNodeFile()
 	switch {
 	case errors.Is(fileErr, fs.ErrNotExist) && errors.Is(err, sim.ErrUnknown):
 		meant := wording.Meant(s.Node, append(sim.Names(), Host)...)
@@ -94,7 +94,7 @@ func (s Selector) Load(ctx context.Context) (gpu.Node, error) {
 		return gpu.Node{}, fmt.Errorf("read node file: %w", fileErr)
 	}
 	if snapshot.Is(data) {
-		node, err = s.replay(ctx, data)
+		node, err = s.replaySnapshot(ctx, data)
 	} else {
 		node, err = decodeFile(data)
 	}
@@ -104,9 +104,9 @@ func (s Selector) Load(ctx context.Context) (gpu.Node, error) {
 	return node, nil
 }
 
-// read returns the content of the node's file. It keeps standard input, so that it can
+// readNodeFile returns the content of the node's file. It keeps standard input, so that it can
 // be read again.
-func (s *Selector) read() ([]byte, error) {
+func (s *Selector) readNodeFile() ([]byte, error) {
 	if s.Node != Input {
 		return readFile(s.Node)
 	}
@@ -168,7 +168,7 @@ func noGPU(err error) error {
 	return err
 }
 
-func (s Selector) discover(ctx context.Context) (gpu.Node, error) {
+func (s Selector) discoverHost(ctx context.Context) (gpu.Node, error) {
 	host, recordErr, err := s.host()
 	if err != nil {
 		return gpu.Node{}, err

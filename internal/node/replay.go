@@ -31,7 +31,7 @@ func (s Selector) Kind() (kind string, in io.Reader) {
 	if _, err := sim.Node(s.Node); s.IsHost() || err == nil {
 		return "", s.In
 	}
-	data, err := s.read()
+	data, err := s.readNodeFile()
 	switch {
 	case err != nil:
 		return "", s.In
@@ -49,7 +49,7 @@ func (s Selector) Unpack() (at Selector, done func() error, err error) {
 	if s.IsHost() {
 		return s, nothing, nil
 	}
-	data, err := s.read()
+	data, err := s.readNodeFile()
 	if err != nil || !snapshot.Is(data) {
 		return s, nothing, nil // Load reports errors
 	}
@@ -81,15 +81,15 @@ func unpack(data []byte) (Selector, func() error, error) {
 	return at, remove, nil
 }
 
-// replay discovers the node of a snapshot.
-func (s Selector) replay(ctx context.Context, data []byte) (node gpu.Node, err error) {
+// replaySnapshot discovers the node of a snapshot.
+func (s Selector) replaySnapshot(ctx context.Context, data []byte) (node gpu.Node, err error) {
 	at, done, err := unpack(data)
 	if err != nil {
 		return gpu.Node{}, err
 	}
 	defer func() { err = errors.Join(err, done()) }()
 	at.Surroundings = s.Surroundings
-	if node, err = at.discover(ctx); err != nil {
+	if node, err = at.discoverHost(ctx); err != nil {
 		return gpu.Node{}, unrootedError{snapshot.Unrooted(at.Root, err.Error()), err}
 	}
 	for i, warning := range node.Warnings {

@@ -45,23 +45,23 @@ func (c *Config) Apply(e *cdispecs.ContainerEdits, look Looker) error {
 	c.applyMounts(&p, e.Mounts)
 	c.applyGroups(&p, e.AdditionalGIDs)
 	for _, d := range e.NetDevices {
-		p.set(encode(specs.LinuxNetDevice{Name: d.Name}), "linux", "netDevices", d.HostInterfaceName)
+		p.setJSON(encodeJSON(specs.LinuxNetDevice{Name: d.Name}), "linux", "netDevices", d.HostInterfaceName)
 	}
 	if e.IntelRdt != nil {
-		p.set(encode(e.IntelRdt), "linux", "intelRdt")
+		p.setJSON(encodeJSON(e.IntelRdt), "linux", "intelRdt")
 	}
 	if len(p.names) == 0 {
 		return nil
 	}
-	start, end := c.root().Span()
+	start, end := c.rootValue().Span()
 	text := append(make([]byte, 0, len(c.text)+8192), c.text[:start]...)
-	c.text = append(p.append(text, c.text, c.root()), c.text[end:]...)
+	c.text = append(p.appendPatched(text, c.text, c.rootValue()), c.text[end:]...)
 	c.tree = nil
 	return nil
 }
 
-// encode returns the JSON of one of the runtime specification's types.
-func encode(v any) []byte {
+// encodeJSON returns the JSON of one of the runtime specification's types.
+func encodeJSON(v any) []byte {
 	raw, err := json.Marshal(v)
 	if err != nil {
 		panic(err) // these types have only values that JSON can represent
@@ -75,7 +75,7 @@ func (c *Config) applyEnv(p *patch, env []string) {
 	if len(env) == 0 {
 		return
 	}
-	old := c.at("process", "env")
+	old := c.valueAt("process", "env")
 	l := listOf(old, func(jsontree.Value) string { return "" })
 	added := len(l.items)
 	for _, v := range env {
@@ -98,7 +98,7 @@ func (c *Config) applyEnv(p *patch, env []string) {
 			l.items[at].raw = raw
 		}
 	}
-	l.save(p, "process", "env")
+	l.saveToPatch(p, "process", "env")
 }
 
 // hasName reports whether a variable has this name.
@@ -110,7 +110,7 @@ func hasName(variable jsontree.Value, name string) bool {
 // applyMounts replaces mounts by their destination. If there are any, all mounts are
 // sorted by depth and otherwise keep their order.
 func (c *Config) applyMounts(p *patch, mounts []*cdispecs.Mount) {
-	l := &list{old: c.at("mounts")}
+	l := &list{old: c.valueAt("mounts")}
 	for v := range l.old.Elements() {
 		if _, ok := deviceList(v); !ok {
 			l.add(v.At("destination").Text(), v.Raw())
@@ -118,12 +118,12 @@ func (c *Config) applyMounts(p *patch, mounts []*cdispecs.Mount) {
 	}
 	for _, m := range mounts {
 		l.remove(m.ContainerPath)
-		l.add(m.ContainerPath, encode(ociMount(m)))
+		l.add(m.ContainerPath, encodeJSON(ociMount(m)))
 	}
 	if len(mounts) > 0 {
 		slices.SortStableFunc(l.items, func(a, b item) int { return cmp.Compare(depth(a.key), depth(b.key)) })
 	}
-	l.save(p, "mounts")
+	l.saveToPatch(p, "mounts")
 }
 
 func depth(dir string) int { return strings.Count(path.Clean(dir), "/") }
@@ -137,9 +137,9 @@ func (c *Config) applyHooks(p *patch, hooks []*cdispecs.Hook) error {
 			return fmt.Errorf("%w: no hook stage %q", ErrEdits, h.HookName)
 		}
 		if stages[i] == nil {
-			stages[i] = listOf(c.at("hooks", h.HookName), hookKey)
+			stages[i] = listOf(c.valueAt("hooks", h.HookName), hookKey)
 		}
-		raw := encode(ociHook(h))
+		raw := encodeJSON(ociHook(h))
 		key := string(raw)
 		if !slices.ContainsFunc(stages[i].items, func(it item) bool { return it.key == key }) {
 			stages[i].add(key, raw)
@@ -147,7 +147,7 @@ func (c *Config) applyHooks(p *patch, hooks []*cdispecs.Hook) error {
 	}
 	for i, l := range stages {
 		if l != nil {
-			l.save(p, "hooks", hookStages[i])
+			l.saveToPatch(p, "hooks", hookStages[i])
 		}
 	}
 	return nil
@@ -158,7 +158,7 @@ func (c *Config) applyGroups(p *patch, gids []uint32) {
 	if len(gids) == 0 {
 		return
 	}
-	l := listOf(c.at("process", "user", "additionalGids"), func(v jsontree.Value) string {
+	l := listOf(c.valueAt("process", "user", "additionalGids"), func(v jsontree.Value) string {
 		return strconv.FormatUint(uint64(numericID(v)), 10)
 	})
 	for _, gid := range gids {
@@ -167,7 +167,7 @@ func (c *Config) applyGroups(p *patch, gids []uint32) {
 			l.add(key, []byte(key))
 		}
 	}
-	l.save(p, "process", "user", "additionalGids")
+	l.saveToPatch(p, "process", "user", "additionalGids")
 }
 
 var hookStages = [...]string{"prestart", "createRuntime", "createContainer", "startContainer", "poststart", "poststop"}
@@ -183,7 +183,7 @@ func hookKey(v jsontree.Value) string {
 		timeout := int(n)
 		h.Timeout = &timeout
 	}
-	return string(encode(h))
+	return string(encodeJSON(h))
 }
 
 // ociMount converts a mount. In a user namespace the CDI library maps bind mounts into

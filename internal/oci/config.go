@@ -25,7 +25,7 @@ func Parse(data []byte) (*Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	if err := configShape.check("", tree.Root()); err != nil {
+	if err := configShape.checkValue("", tree.Root()); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	return &Config{data, tree}, nil
@@ -34,9 +34,9 @@ func Parse(data []byte) (*Config, error) {
 // Bytes is the text with the changes of Apply; the caller must not change it.
 func (c *Config) Bytes() []byte { return c.text }
 
-func (c *Config) at(names ...string) jsontree.Value { return c.root().At(names...) }
+func (c *Config) valueAt(names ...string) jsontree.Value { return c.rootValue().At(names...) }
 
-func (c *Config) root() jsontree.Value {
+func (c *Config) rootValue() jsontree.Value {
 	if c.tree == nil {
 		edited, err := Parse(c.text)
 		if err != nil {
@@ -49,7 +49,7 @@ func (c *Config) root() jsontree.Value {
 
 // Rootfs is the path of the container's root file system as written; empty if there is
 // none. A relative path is relative to the bundle.
-func (c *Config) Rootfs() string { return c.at("root", "path").Text() }
+func (c *Config) Rootfs() string { return c.valueAt("root", "path").Text() }
 
 // User is the user of the container's process.
 type User struct {
@@ -59,7 +59,7 @@ type User struct {
 
 // User returns the user of the process; root if it is not stated.
 func (c *Config) User() User {
-	user := c.at("process", "user")
+	user := c.valueAt("process", "user")
 	u := User{UID: numericID(user.At("uid")), GID: numericID(user.At("gid"))}
 	for gid := range user.At("additionalGids").Elements() {
 		u.AdditionalGIDs = append(u.AdditionalGIDs, numericID(gid))
@@ -73,7 +73,7 @@ func numericID(v jsontree.Value) uint32 {
 }
 
 // Env returns the environment of the process, "NAME=value".
-func (c *Config) Env() []string { return stringsOf(c.at("process", "env")) }
+func (c *Config) Env() []string { return stringsOf(c.valueAt("process", "env")) }
 
 func stringsOf(list jsontree.Value) []string {
 	var all []string
@@ -92,7 +92,7 @@ type Device struct {
 // Devices returns the device nodes that the runtime creates.
 func (c *Config) Devices() []Device {
 	var all []Device
-	for v := range c.at("linux", "devices").Elements() {
+	for v := range c.valueAt("linux", "devices").Elements() {
 		d := Device{Path: v.At("path").Text(), Type: v.At("type").Text()}
 		d.Major, _ = v.At("major").Int()
 		d.Minor, _ = v.At("minor").Int()
@@ -110,7 +110,7 @@ type Mount struct {
 // Mounts returns the mounts that the runtime creates.
 func (c *Config) Mounts() []Mount {
 	var all []Mount
-	for v := range c.at("mounts").Elements() {
+	for v := range c.valueAt("mounts").Elements() {
 		all = append(all, Mount{
 			Destination: v.At("destination").Text(), Type: v.At("type").Text(), Source: v.At("source").Text(), Options: stringsOf(v.At("options")),
 		})

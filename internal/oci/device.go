@@ -17,8 +17,8 @@ func (c *Config) applyDevices(p *patch, nodes []*cdispecs.DeviceNode, look Looke
 	if len(nodes) == 0 {
 		return nil
 	}
-	devices := listOf(c.at("linux", "devices"), func(v jsontree.Value) string { return v.At("path").Text() })
-	rules := listOf(c.at("linux", "resources", "devices"), func(jsontree.Value) string { return "" })
+	devices := listOf(c.valueAt("linux", "devices"), func(v jsontree.Value) string { return v.At("path").Text() })
+	rules := listOf(c.valueAt("linux", "resources", "devices"), func(jsontree.Value) string { return "" })
 	allowed := rulesInForce(rules.old)
 	user := c.User()
 	for _, n := range nodes {
@@ -28,17 +28,17 @@ func (c *Config) applyDevices(p *patch, nodes []*cdispecs.DeviceNode, look Looke
 		}
 		setOwner(&d, user)
 		devices.remove(d.Path)
-		devices.add(d.Path, encode(ociDevice(&d)))
+		devices.add(d.Path, encodeJSON(ociDevice(&d)))
 		if d.Type == "b" || d.Type == "c" {
 			r := rule{allow: true, typ: d.Type, access: cgroupAccess(d.Permissions), major: d.Major, minor: d.Minor, numbers: 3}
 			if !slices.Contains(allowed, r) {
 				allowed = append(allowed, r)
-				rules.add("", encode(ociRule(r)))
+				rules.add("", encodeJSON(ociRule(r)))
 			}
 		}
 	}
-	devices.save(p, "linux", "devices")
-	rules.save(p, "linux", "resources", "devices")
+	devices.saveToPatch(p, "linux", "devices")
+	rules.saveToPatch(p, "linux", "resources", "devices")
 	return nil
 }
 

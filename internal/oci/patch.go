@@ -15,8 +15,8 @@ type patch struct {
 	members []*patch
 }
 
-// set puts a value, as JSON, at a path of names.
-func (p *patch) set(raw []byte, path ...string) {
+// setJSON puts a value, as JSON, at a path of names.
+func (p *patch) setJSON(raw []byte, path ...string) {
 	for _, name := range path {
 		p = p.member(name)
 	}
@@ -34,9 +34,9 @@ func (p *patch) member(name string) *patch {
 	return p.members[len(p.members)-1]
 }
 
-// append appends v, a value of text, with the patch applied. Missing objects are
+// appendPatched appends v, a value of text, with the patch applied. Missing objects are
 // created; new names are added at the end.
-func (p *patch) append(dst, text []byte, v jsontree.Value) []byte {
+func (p *patch) appendPatched(dst, text []byte, v jsontree.Value) []byte {
 	if p.raw != nil {
 		return append(dst, p.raw...)
 	}
@@ -51,7 +51,7 @@ func (p *patch) append(dst, text []byte, v jsontree.Value) []byte {
 		last, empty = to, false
 		for i, name := range p.names {
 			if key.Is(name) {
-				dst = p.members[i].append(append(dst, text[at:from]...), text, value)
+				dst = p.members[i].appendPatched(append(dst, text[at:from]...), text, value)
 				at, found[i] = to, true
 			}
 		}
@@ -71,7 +71,7 @@ func (p *patch) appendNew(dst, text []byte, found []bool, empty bool) []byte {
 		}
 		empty = false
 		dst = append(jsontree.AppendString(dst, name), ':')
-		dst = p.members[i].append(dst, text, jsontree.Value{})
+		dst = p.members[i].appendPatched(dst, text, jsontree.Value{})
 	}
 	return dst
 }
@@ -103,8 +103,8 @@ func (l *list) remove(key string) {
 
 func (l *list) add(key string, raw []byte) { l.items = append(l.items, item{key, raw}) }
 
-// save adds the list to the patch if it has changed.
-func (l *list) save(p *patch, path ...string) {
+// saveToPatch adds the list to the patch if it has changed.
+func (l *list) saveToPatch(p *patch, path ...string) {
 	var before, after [][]byte
 	for e := range l.old.Elements() {
 		before = append(before, e.Raw())
@@ -113,6 +113,6 @@ func (l *list) save(p *patch, path ...string) {
 		after = append(after, item.raw)
 	}
 	if !slices.EqualFunc(before, after, bytes.Equal) {
-		p.set(slices.Concat([]byte("["), bytes.Join(after, []byte(",")), []byte("]")), path...)
+		p.setJSON(slices.Concat([]byte("["), bytes.Join(after, []byte(",")), []byte("]")), path...)
 	}
 }

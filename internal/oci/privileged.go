@@ -12,11 +12,11 @@ import (
 // sufficient.
 func (c *Config) Privileged() bool {
 	admin := false
-	for name := range c.at("process", "capabilities", "bounding").Elements() {
+	for name := range c.valueAt("process", "capabilities", "bounding").Elements() {
 		admin = admin || name.Is("CAP_SYS_ADMIN")
 	}
 	open := false
-	for v := range c.at("linux", "resources", "devices").Elements() {
+	for v := range c.valueAt("linux", "resources", "devices").Elements() {
 		r := readRule(v)
 		switch {
 		case !r.allow:

@@ -52,20 +52,20 @@ const DefaultMACA = macaKind + "=host"
 // Errors are ErrRequest and name the place of the request.
 func (c *Config) Request(p Policy) ([]string, error) {
 	var r requestedNames
-	for key, value := range c.at("annotations").Members() {
+	for key, value := range c.valueAt("annotations").Members() {
 		if err := r.annotation(key, value); err != nil {
 			return nil, err
 		}
 	}
 	if !p.NoMounts {
-		for m := range c.at("mounts").Elements() {
+		for m := range c.valueAt("mounts").Elements() {
 			if err := r.mount(m); err != nil {
 				return nil, err
 			}
 		}
 	}
 	if p.Environment && !r.gpu && (p.Unprivileged || c.Privileged()) {
-		if err := r.environment(c.at("process", "env")); err != nil {
+		if err := r.environment(c.valueAt("process", "env")); err != nil {
 			return nil, err
 		}
 	}

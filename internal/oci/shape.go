@@ -77,8 +77,8 @@ var (
 	}}
 )
 
-// check compares a value with its shape; path is its name in messages.
-func (s *shape) check(path string, v jsontree.Value) error {
+// checkValue compares a value with its shape; path is its name in messages.
+func (s *shape) checkValue(path string, v jsontree.Value) error {
 	kind := v.Kind()
 	if s.kind == jsontree.Absent || (kind == jsontree.Null && path != "") {
 		return nil
@@ -93,7 +93,7 @@ func (s *shape) check(path string, v jsontree.Value) error {
 		}
 	case jsontree.Array:
 		for e := range v.Elements() {
-			if err := s.each.check(path, e); err != nil {
+			if err := s.each.checkValue(path, e); err != nil {
 				return err
 			}
 		}
@@ -106,7 +106,7 @@ func (s *shape) check(path string, v jsontree.Value) error {
 func (s *shape) members(path string, v jsontree.Value) error {
 	for key, value := range v.Members() {
 		if s.each != nil {
-			if err := s.each.check(path, value); err != nil {
+			if err := s.each.checkValue(path, value); err != nil {
 				return err
 			}
 			continue
@@ -122,7 +122,7 @@ func (s *shape) members(path string, v jsontree.Value) error {
 		if path != "" {
 			below = path + "." + f.name
 		}
-		if err := f.shape.check(below, value); err != nil {
+		if err := f.shape.checkValue(below, value); err != nil {
 			return err
 		}
 	}

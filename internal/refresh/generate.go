@@ -60,13 +60,13 @@ func (j Job) Run(ctx context.Context) (done Generation, err error) {
 		return err
 	}
 	if j.Settle > 0 {
-		return done, j.settler().whenSettled(ctx, once)
+		return done, j.newSettler().whenSettled(ctx, once)
 	}
 	return done, once(func() error { return nil })
 }
 
-// to is the root below which specs, their lock and the record are.
-func (j Job) to() *hostfs.Root {
+// outputRoot is the root below which specs, their lock and the record are.
+func (j Job) outputRoot() *hostfs.Root {
 	if j.To != nil {
 		return j.To
 	}
@@ -79,7 +79,7 @@ func (j Job) once(ctx context.Context, still func() error) (done Generation, err
 	j.Node = sync.OnceValues(j.Node) // one node for all specs, and another one at the next attempt
 	here := j.Selector.IsHost()
 	if here && j.Output != Stdout {
-		lock, err := lockSpecs(ctx, j.to())
+		lock, err := lockSpecs(ctx, j.outputRoot())
 		if err != nil {
 			return done, err
 		}
@@ -91,7 +91,7 @@ func (j Job) once(ctx context.Context, still func() error) (done Generation, err
 	if err != nil {
 		return done, err
 	}
-	if from != nil && uncontrolled(*from) && here && !j.Options.Partial {
+	if from != nil && lacksControlNode(*from) && here && !j.Options.Partial {
 		return done, fmt.Errorf("%s is missing, and containers cannot use a GPU without it; nothing was written (is the driver loaded? metax-ctk doctor). To write anyway: --force", control)
 	}
 	if err := still(); err != nil {
@@ -102,15 +102,15 @@ func (j Job) once(ctx context.Context, still func() error) (done Generation, err
 		done.Text, err = cdi.Encode(spec, j.Format)
 		return done, err
 	case spec == nil:
-		done.Written, err = remove(j.to(), j.Options, j.Format)
+		done.Written, err = remove(j.outputRoot(), j.Options, j.Format)
 	default:
-		done.Written, err = write(j.to(), j.Output, spec, j.Options, j.Format)
+		done.Written, err = write(j.outputRoot(), j.Output, spec, j.Options, j.Format)
 	}
 	if err != nil {
 		return done, err
 	}
 	if from != nil && here {
-		if err := node.Record(j.to(), *from); err != nil {
+		if err := node.Record(j.outputRoot(), *from); err != nil {
 			j.Warn(fmt.Sprintf("cannot record the node, so metax-docker will choose by PCIe and NUMA only: %v", err))
 		}
 	}
@@ -127,7 +127,7 @@ func (j Job) once(ctx context.Context, still func() error) (done Generation, err
 // spec defines them as well.
 func (j Job) warnOfClash(kind string) {
 	var names, files []string
-	listing := cdi.List(j.to(), cdi.Dirs(), kind)
+	listing := cdi.List(j.outputRoot(), cdi.Dirs(), kind)
 	for _, d := range listing.Devices {
 		if len(d.Conflict) > 0 {
 			names = append(names, strings.TrimPrefix(d.Name, kind+"="))
@@ -147,7 +147,7 @@ func (j Job) warnOfClash(kind string) {
 // Software writes the spec of MXMACA alone, or removes it if there is no MXMACA any more, and does not wait for the
 // node to settle: for a program that has just installed or removed one.
 func (j Job) Software(ctx context.Context) ([]Written, error) {
-	lock, err := lockSpecs(ctx, j.to())
+	lock, err := lockSpecs(ctx, j.outputRoot())
 	if err != nil {
 		return nil, err
 	}
@@ -193,7 +193,7 @@ func (j Job) others(classes ...string) ([]Written, error) {
 		var done Written
 		switch {
 		case errors.Is(err, maca.ErrNone), errors.Is(err, cdi.ErrNoSlices):
-			if done, err = remove(j.to(), opt, j.Format); err != nil {
+			if done, err = remove(j.outputRoot(), opt, j.Format); err != nil {
 				return all, err
 			} else if !done.Removed {
 				continue
@@ -202,7 +202,7 @@ func (j Job) others(classes ...string) ([]Written, error) {
 			j.Warn(fmt.Sprintf("no spec of kind %s: %v", cdi.Kind(opt.Vendor, class), err))
 			continue
 		default:
-			if done, err = write(j.to(), "", spec, opt, j.Format); err != nil {
+			if done, err = write(j.outputRoot(), "", spec, opt, j.Format); err != nil {
 				return all, err
 			}
 		}
@@ -211,8 +211,8 @@ func (j Job) others(classes ...string) ([]Written, error) {
 	return all, nil
 }
 
-// uncontrolled reports whether a node lacks what every container needs.
-func uncontrolled(node gpu.Node) bool {
+// lacksControlNode reports whether a node lacks what every container needs.
+func lacksControlNode(node gpu.Node) bool {
 	return node.Shared == nil || !slices.Contains(node.Shared.Nodes, control)
 }
 

@@ -21,12 +21,12 @@ import (
 // software is what MXMACA is called among the names of what a node has.
 const software = "MXMACA"
 
-// settler waits for the job's host.
-func (j Job) settler() *settler {
+// newSettler waits for the job's host.
+func (j Job) newSettler() *settler {
 	return &settler{
 		look:  looking(j.Host),
-		limit: j.Settle, partial: j.Options.Partial, known: known(j.to(), j.Options.Vendor),
-		now: time.Now, pause: pause,
+		limit: j.Settle, partial: j.Options.Partial, known: known(j.outputRoot(), j.Options.Vendor),
+		now: time.Now, pause: sleepContext,
 	}
 }
 
@@ -92,7 +92,7 @@ func lacking(kernel sysfs.Report) string {
 	switch {
 	case len(without) > 0:
 		return "there are no device nodes of " + strings.Join(without, ", ")
-	case uncontrolled(gpu.Node{Shared: kernel.Shared}):
+	case lacksControlNode(gpu.Node{Shared: kernel.Shared}):
 		return control + " is missing"
 	}
 	return ""

@@ -108,8 +108,8 @@ func (s *settler) decide(g observation, agreed bool, gone []string) (observation
 	return g, nil
 }
 
-// pause waits, unless the context ends first.
-func pause(ctx context.Context, d time.Duration) error {
+// sleepContext waits, unless the context ends first.
+func sleepContext(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

@@ -190,7 +190,7 @@ func (v value) list(items []string) (Request, error) {
 		item = trimCut(strings.Trim(item, " "))
 		slice, isSlice := cutSlice(item)
 		id := strings.TrimPrefix(item, CDIKind+"=")
-		names := expand(id)
+		names := expandRange(id)
 		switch {
 		case isSlice && !isSliceID(slice):
 			return v.fail(hintSlices, "%q cannot be the UUID or PCI address of a slice", slice)
@@ -248,9 +248,9 @@ func parseIndex(s string) (index int, ok bool) {
 	return int(n), err == nil && len(s) <= 4
 }
 
-// expand returns the indices of a range, or any other ID by itself; nil for a range that does
+// expandRange returns the indices of a range, or any other ID by itself; nil for a range that does
 // not go up or ends above maxIndex.
-func expand(id string) (all []string) {
+func expandRange(id string) (all []string) {
 	first, last, ok := cutRange(id)
 	if !ok {
 		return []string{id}

@@ -47,7 +47,7 @@ func (r Request) Resolve(gpus []gpu.GPU) (Selection, error) {
 	by := make(map[int]string, len(r.IDs)) // position → the ID that named it
 	var at []int
 	for _, given := range r.IDs {
-		for _, id := range expand(given) {
+		for _, id := range expandRange(given) {
 			i, err := findGPU(id, gpus)
 			var unknown *UnknownError
 			if errors.As(err, &unknown) && id != given {

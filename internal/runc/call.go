@@ -41,7 +41,7 @@ func Scan(args []string) Call {
 	c := Call{Bundle: "."}
 	s := scanner{words: args, values: globalValues}
 	for unknown := false; c.Verb == ""; {
-		name, value, ok := s.next()
+		name, value, ok := s.nextArgument()
 		switch {
 		case !ok || (name == "" && value == ""):
 			return c
@@ -61,7 +61,7 @@ func Scan(args []string) Call {
 	}
 	s.values, s.ended = createValues, false
 	for {
-		name, value, ok := s.next()
+		name, value, ok := s.nextArgument()
 		switch {
 		case !ok:
 			return c

@@ -11,8 +11,8 @@ type scanner struct {
 	ended  bool   // after "--", where only words follow
 }
 
-// next returns a flag's name without dashes and its value, or an empty name and a word.
-func (s *scanner) next() (name, value string, ok bool) {
+// nextArgument returns a flag's name without dashes and its value, or an empty name and a word.
+func (s *scanner) nextArgument() (name, value string, ok bool) {
 	if s.rest != "" {
 		name, value = s.nextLetter()
 		return name, value, true
@@ -27,7 +27,7 @@ func (s *scanner) next() (name, value string, ok bool) {
 		return "", word, true
 	case word == "--":
 		s.ended = true
-		return s.next()
+		return s.nextArgument()
 	}
 	long := strings.TrimPrefix(word[1:], "-")
 	name, value, assigned := strings.Cut(long, "=")
@@ -35,7 +35,7 @@ func (s *scanner) next() (name, value string, ok bool) {
 	// one dash begins letters. Only a known name counts as a long flag.
 	if word[1] != '-' && (len(name) < 2 || (!s.longValue(name) && !isPlainFlag(name))) {
 		s.rest = word[1:]
-		return s.next()
+		return s.nextArgument()
 	}
 	switch {
 	case assigned:

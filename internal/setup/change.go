@@ -25,8 +25,8 @@ type Changed struct {
 	Diff   string `json:"diff,omitempty"`
 }
 
-// configuration is what has to be changed to set an engine up.
-func configuration(e Engine, o Order) ([]backup.Change, error) {
+// configChanges is what has to be changed to set an engine up.
+func configChanges(e Engine, o Order) ([]backup.Change, error) {
 	changes, err := e.Configure(o.Setup)
 	if err != nil {
 		return nil, err
@@ -46,9 +46,9 @@ func hasOther(e Engine, s engine.Setup) bool {
 	return slices.ContainsFunc(e.OurRuntimes(s), func(name string) bool { return name != s.Name })
 }
 
-// removal is what has to be changed to take our runtime out. With the last of its names,
+// removalChanges is what has to be changed to take our runtime out. With the last of its names,
 // a file that has no other edits since becomes what it was.
-func removal(e Engine, o Order) ([]backup.Change, error) {
+func removalChanges(e Engine, o Order) ([]backup.Change, error) {
 	changes, err := e.Remove(o.Setup)
 	if err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func (h Host) carryOut(ctx context.Context, e Engine, o Order, plan func() ([]ba
 	if o.DryRun || !o.Restart || done.Activate == "" {
 		return nil
 	}
-	err = h.activate(ctx, done.Activate)
+	err = h.activateConfig(ctx, done.Activate)
 	switch {
 	case err != nil && len(changes) == 0:
 		return fmt.Errorf("the engine was not restarted: %w", err)
@@ -106,8 +106,8 @@ func (h Host) carryOut(ctx context.Context, e Engine, o Order, plan func() ([]ba
 	return nil
 }
 
-// activate runs the command that makes an engine read its configuration.
-func (h Host) activate(ctx context.Context, line string) error {
+// activateConfig runs the command that makes an engine read its configuration.
+func (h Host) activateConfig(ctx context.Context, line string) error {
 	words := strings.Fields(line)
 	program := h.Program(words[0])
 	if h.Run == nil || program == "" || !h.Root.Exists("/run/systemd/system") {

@@ -114,18 +114,18 @@ func (h Host) do(ctx context.Context, e Engine, o Order, done *Outcome) error {
 		}
 		for _, name := range names {
 			o.Setup.Name = name
-			if err := h.carryOut(ctx, e, o, func() ([]backup.Change, error) { return removal(e, o) }, done); err != nil {
+			if err := h.carryOut(ctx, e, o, func() ([]backup.Change, error) { return removalChanges(e, o) }, done); err != nil {
 				return err
 			}
 		}
 		return nil
 	case o.Verify:
-		return h.verify(ctx, e, o, done)
+		return h.verifyEngine(ctx, e, o, done)
 	}
-	return h.carryOut(ctx, e, o, func() ([]backup.Change, error) { return configuration(e, o) }, done)
+	return h.carryOut(ctx, e, o, func() ([]backup.Change, error) { return configChanges(e, o) }, done)
 }
 
-func (h Host) verify(ctx context.Context, e Engine, o Order, done *Outcome) error {
+func (h Host) verifyEngine(ctx context.Context, e Engine, o Order, done *Outcome) error {
 	if !h.Root.Real() {
 		return errors.New("no engine runs below another root; leave out --verify or --root")
 	}

@@ -18,13 +18,13 @@ import (
 // maxImports is how many files a configuration may import.
 const maxImports = 256
 
-func (h Host) containerd(ctx context.Context, place containerd.Place, o Options) Engine {
+func (h Host) containerdEngine(ctx context.Context, place containerd.Place, o Options) Engine {
 	e := Engine{Name: place.Name, Version: o.Version}
 	own := place.Name == "containerd"
 	if own {
 		e.Program = h.Program("containerd")
 		if !e.Version.Known() {
-			e.Version = h.version(ctx, e.Program)
+			e.Version = h.programVersion(ctx, e.Program)
 		}
 	}
 	if o.Config != "" {
@@ -47,7 +47,7 @@ func (h Host) containerd(ctx context.Context, place containerd.Place, o Options)
 	}
 	useEditor(h, &e, input, containerd.Read, func(in containerd.Input, s engine.Setup) ([]engine.Change, error) {
 		if own {
-			in.Dump = h.output(ctx, e.Program, "--config", h.seen(in.Path), "config", "dump")
+			in.Dump = h.programOutput(ctx, e.Program, "--config", h.pathInRoot(in.Path), "config", "dump")
 		}
 		return containerd.Configure(in, s)
 	}, containerd.Remove)
@@ -64,7 +64,7 @@ func (e Engine) unreadable(err error) Engine {
 	e.Remove = e.Configure
 	e.Activate = func([]backup.Change) string { return "" }
 	e.Verify = func(context.Context, engine.Setup) []Proof {
-		return []Proof{failed("the configuration can be read", err)}
+		return []Proof{failedProof("the configuration can be read", err)}
 	}
 	return e
 }
@@ -98,7 +98,7 @@ func (h Host) containerdInput(in containerd.Input, v engine.Version) (containerd
 	if in.DropIn, err = h.Read(in.DropInPath); in.DropInPath != "" && err != nil {
 		return in, err
 	}
-	if in.Original, in.HasOriginal, err = h.original(in.Path, in.Main); err != nil {
+	if in.Original, in.HasOriginal, err = h.originalContent(in.Path, in.Main); err != nil {
 		return in, err
 	}
 	in.Imported, err = h.importedFiles(in)
@@ -210,11 +210,11 @@ func (h Host) installedUnit(units []string) string {
 
 func (h Host) verifyContainerd(ctx context.Context, e Engine, place containerd.Place, s engine.Setup) []Proof {
 	state, err := e.State()
-	if dump := h.output(ctx, e.Program, "--config", e.Config, "config", "dump"); err == nil && dump != nil {
+	if dump := h.programOutput(ctx, e.Program, "--config", e.Config, "config", "dump"); err == nil && dump != nil {
 		state, err = containerd.Read(containerd.Input{Path: e.Config, Main: dump, Version: e.Version})
 	}
 	if err != nil {
-		return []Proof{failed("the configuration can be read", err)}
+		return []Proof{failedProof("the configuration can be read", err)}
 	}
 	proofs := append([]Proof{h.startedSince(place.Socket, e.Files)}, proveRegistered(s, state.Runtimes[s.Name], state.Default)...)
 	if s.CDI {
@@ -264,7 +264,7 @@ func (h Host) tryContainerd(ctx context.Context, s engine.Setup) Proof {
 	}
 	dir, remove, err := h.makeRootfs()
 	if err != nil {
-		return failed(what, err)
+		return failedProof(what, err)
 	}
 	defer remove()
 	name := filepath.Base(dir)

@@ -16,11 +16,11 @@ import (
 // crioSocket is where CRI-O listens.
 const crioSocket = "/run/crio/crio.sock"
 
-func (h Host) crio(ctx context.Context, o Options) Engine {
+func (h Host) crioEngine(ctx context.Context, o Options) Engine {
 	e := Engine{Name: "crio", Program: h.Program("crio"), Config: cmp.Or(o.Config, crio.Main), Version: o.Version, Files: []string{crio.DropIn, crio.Hook}}
 	e.configPath = e.Config
 	if !e.Version.Known() {
-		e.Version = h.version(ctx, e.Program)
+		e.Version = h.programVersion(ctx, e.Program)
 	}
 	input := func() (crio.Input, error) { return h.crioInput(e.Config, e.Version) }
 	useEditor(h, &e, input, crio.Read, crio.Configure, crio.Remove)
@@ -47,7 +47,7 @@ func (h Host) verifyCRIO(ctx context.Context, e Engine, s engine.Setup) []Proof 
 	if !started.OK {
 		return []Proof{started}
 	}
-	text := h.output(ctx, e.Program, "status", "--socket", crioSocket, "config")
+	text := h.programOutput(ctx, e.Program, "status", "--socket", crioSocket, "config")
 	state, err := crio.Read(crio.Input{Main: dropin.File{Path: crioSocket, Text: text}, Version: e.Version})
 	if text == nil || err != nil {
 		return []Proof{started, {What: "it reports its configuration", Detail: fmt.Sprintf("crio status config: %v", err)}}

@@ -20,7 +20,7 @@ import (
 // dockerSocket is docker's own.
 const dockerSocket = "/var/run/docker.sock"
 
-func (h Host) docker(ctx context.Context, o Options) Engine {
+func (h Host) dockerEngine(ctx context.Context, o Options) Engine {
 	e := Engine{Name: "docker", Program: h.Program("dockerd"), Config: cmp.Or(o.Config, docker.Path), Version: o.Version, runtimesByName: true}
 	e.configPath = e.Config
 	e.Files = []string{e.Config}
@@ -33,7 +33,7 @@ func (h Host) docker(ctx context.Context, o Options) Engine {
 	input := func() (in docker.Input, err error) {
 		in = docker.Input{Path: h.Root.Join(e.Config), Version: e.Version}
 		if in.Text, err = h.Read(e.Config); err == nil {
-			in.Original, in.HasOriginal, err = h.original(e.Config, in.Text)
+			in.Original, in.HasOriginal, err = h.originalContent(e.Config, in.Text)
 		}
 		return in, err
 	}
@@ -89,7 +89,7 @@ func (h Host) dockerVersion(ctx context.Context, program string) engine.Version 
 	if err == nil && engine.ParseVersion(said.Version).Known() {
 		return engine.ParseVersion(said.Version)
 	}
-	return h.version(ctx, program)
+	return h.programVersion(ctx, program)
 }
 
 // daemon is the docker daemon of the host: that of DOCKER_HOST, if it is a socket.
@@ -167,23 +167,23 @@ func (h Host) tryDocker(ctx context.Context, s engine.Setup, byCDI bool) []Proof
 	}
 	dir, err := os.MkdirTemp("", trialName)
 	if err != nil {
-		return []Proof{failed(what, err)}
+		return []Proof{failedProof(what, err)}
 	}
 	defer os.RemoveAll(dir)
 	archive := filepath.Join(dir, "empty.tar")
 	if _, err := atomicfile.Write(archive, make([]byte, endOfTar), atomicfile.Options{Perm: 0o600, NoSync: true}); err != nil {
-		return []Proof{failed(what, err)}
+		return []Proof{failedProof(what, err)}
 	}
 	daemon, err := h.daemon()
 	if err != nil {
-		return []Proof{failed(what, err)}
+		return []Proof{failedProof(what, err)}
 	}
 	// Without --host the client would use the user's context, maybe another daemon.
 	here := func(args ...string) []string { return append([]string{"--host", "unix://" + daemon.Socket}, args...) }
 	name := filepath.Base(dir)
 	defer h.cleanUp(ctx, client, here("image", "rm", "--force", name))
-	if _, err := h.run(ctx, client, here("import", archive, name)...); err != nil {
-		return []Proof{failed(what, err)}
+	if _, err := h.runTrialProgram(ctx, client, here("import", archive, name)...); err != nil {
+		return []Proof{failedProof(what, err)}
 	}
 	run := func(what string, args ...string) Proof {
 		line := append(here("run", "--rm", "--name", name, "--network", "none", "--volume", h.Self+":"+programPath+":ro"), args...)

@@ -56,7 +56,7 @@ func (h Host) checkDockerKeys(ctx context.Context, e Engine, in docker.Input) er
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	seen := h.seen(in.Path)
+	seen := h.pathInRoot(in.Path)
 	refusal := h.dockerRefuses(ctx, e, seen)
 	if refusal == "" || strings.ReplaceAll(refusal, seen, os.DevNull) == h.dockerRefuses(ctx, e, os.DevNull) {
 		return nil
@@ -64,8 +64,8 @@ func (h Host) checkDockerKeys(ctx context.Context, e Engine, in docker.Input) er
 	return fmt.Errorf("dockerd refuses %s as it is; correct it first: %s", in.Path, terminal.Line(refusal))
 }
 
-// seen is the path of a file as the programs of the host see it, which Run runs below its root.
-func (h Host) seen(place string) string {
+// pathInRoot is the path of a file as the programs of the host see it, which Run runs below its root.
+func (h Host) pathInRoot(place string) string {
 	if h.Root.Real() {
 		return place
 	}

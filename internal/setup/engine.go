@@ -165,15 +165,15 @@ type Options struct {
 func (h Host) Named(ctx context.Context, name string, o Options) (Engine, error) {
 	switch name {
 	case "docker":
-		return h.docker(ctx, o), nil
+		return h.dockerEngine(ctx, o), nil
 	case "crio":
-		return h.crio(ctx, o), nil
+		return h.crioEngine(ctx, o), nil
 	case "podman":
-		return h.podman(ctx, o), nil
+		return h.podmanEngine(ctx, o), nil
 	}
 	for _, p := range containerd.Places() {
 		if p.Name == name {
-			return h.containerd(ctx, p, o), nil
+			return h.containerdEngine(ctx, p, o), nil
 		}
 	}
 	return Engine{}, unknownEngine(name)

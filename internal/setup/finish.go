@@ -43,7 +43,7 @@ func (h Host) finishEngine(ctx context.Context, o Order, one *Outcome, agrees fu
 		return err
 	}
 	if one.Activate == "" { // nothing was changed now
-		if err := h.verify(ctx, e, o, one); err != nil || !one.Failed() {
+		if err := h.verifyEngine(ctx, e, o, one); err != nil || !one.Failed() {
 			return err
 		}
 		if one.Activate = e.Activate(nil); one.Activate == "" {
@@ -54,11 +54,11 @@ func (h Host) finishEngine(ctx context.Context, o Order, one *Outcome, agrees fu
 	if isRestart(one.Activate) && !agrees(*one) {
 		return nil
 	}
-	if err := h.activate(ctx, one.Activate); err != nil {
+	if err := h.activateConfig(ctx, one.Activate); err != nil {
 		return fmt.Errorf("it has not read its configuration: %w", err)
 	}
 	one.Activated = true
-	return h.verify(ctx, e, o, one)
+	return h.verifyEngine(ctx, e, o, one)
 }
 
 // isRestart reports whether a command of Activate ends the engine.

@@ -93,8 +93,8 @@ func (h Host) State(name string, v engine.Version) (file string, s engine.State,
 	return crio.Main, s, err
 }
 
-// output is the output of a program; nil if it may not run, or fails.
-func (h Host) output(ctx context.Context, program string, args ...string) []byte {
+// programOutput is the output of a program; nil if it may not run, or fails.
+func (h Host) programOutput(ctx context.Context, program string, args ...string) []byte {
 	if h.Run == nil || program == "" {
 		return nil
 	}
@@ -107,14 +107,14 @@ func (h Host) output(ctx context.Context, program string, args ...string) []byte
 	return out
 }
 
-// version is the version that a program prints. The daemon may be older if it has not
+// programVersion is the version that a program prints. The daemon may be older if it has not
 // been restarted since an update.
-func (h Host) version(ctx context.Context, program string) engine.Version {
-	return engine.ParseVersion(string(h.output(ctx, program, "--version")))
+func (h Host) programVersion(ctx context.Context, program string) engine.Version {
+	return engine.ParseVersion(string(h.programOutput(ctx, program, "--version")))
 }
 
-// original is the content of a file before the first change, if known.
-func (h Host) original(p string, have []byte) ([]byte, bool, error) {
+// originalContent is the content of a file before the first change, if known.
+func (h Host) originalContent(p string, have []byte) ([]byte, bool, error) {
 	if h.Original == nil {
 		return nil, false, nil
 	}

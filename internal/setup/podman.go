@@ -13,11 +13,11 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/engine/podman"
 )
 
-func (h Host) podman(ctx context.Context, o Options) Engine {
+func (h Host) podmanEngine(ctx context.Context, o Options) Engine {
 	e := Engine{Name: "podman", Program: h.Program("podman"), Config: cmp.Or(o.Config, podman.Main), Version: o.Version, Files: []string{podman.DropIn}}
 	e.configPath = e.Config
 	if !e.Version.Known() {
-		e.Version = h.version(ctx, e.Program)
+		e.Version = h.programVersion(ctx, e.Program)
 	}
 	for _, stage := range []hookfile.Stage{hookfile.Precreate, hookfile.Prestart} {
 		e.Files = append(e.Files, path.Join(podman.HookDir, stage.Name()))
@@ -49,7 +49,7 @@ func (h Host) podmanInput(config string, v engine.Version) (in podman.Input, err
 func (h Host) verifyPodman(ctx context.Context, e Engine, s engine.Setup) []Proof {
 	state, err := e.State()
 	if err != nil {
-		return []Proof{failed("the configuration can be read", err)}
+		return []Proof{failedProof("the configuration can be read", err)}
 	}
 	proofs := proveRegistered(s, state.Runtimes[s.Name], state.Default)
 	const what = "a container sees the GPUs"
@@ -58,7 +58,7 @@ func (h Host) verifyPodman(ctx context.Context, e Engine, s engine.Setup) []Proo
 	}
 	dir, remove, err := h.makeRootfs()
 	if err != nil {
-		return append(proofs, failed(what, err))
+		return append(proofs, failedProof(what, err))
 	}
 	defer remove()
 	name := filepath.Base(dir)

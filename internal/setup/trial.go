@@ -19,8 +19,8 @@ import (
 // inspect is the command for a failure whose cause may be anywhere on the node.
 const inspect = "metax-ctk doctor"
 
-// failed is the Proof of a check that failed for a reason that may be anywhere on the node.
-func failed(what string, err error) Proof {
+// failedProof is the Proof of a check that failed for a reason that may be anywhere on the node.
+func failedProof(what string, err error) Proof {
 	return Proof{What: what, Detail: err.Error(), Fix: inspect}
 }
 
@@ -36,8 +36,8 @@ const trialName = "metax-ctk-verify-"
 // it.
 const trialTimeout = time.Minute
 
-// run runs a program with the time limit of a trial.
-func (h Host) run(ctx context.Context, program string, args ...string) ([]byte, error) {
+// runTrialProgram runs a program with the time limit of a trial.
+func (h Host) runTrialProgram(ctx context.Context, program string, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, trialTimeout)
 	defer cancel()
 	return h.Run(ctx, program, args...)
@@ -46,7 +46,7 @@ func (h Host) run(ctx context.Context, program string, args ...string) ([]byte, 
 // cleanUp removes what is left of a trial, also after the caller has given up.
 func (h Host) cleanUp(ctx context.Context, program string, lines ...[]string) {
 	for _, args := range lines {
-		h.output(context.WithoutCancel(ctx), program, args...)
+		h.programOutput(context.WithoutCancel(ctx), program, args...)
 	}
 }
 
@@ -89,7 +89,7 @@ const exitDiffers = 4
 // container prints at its end. If it fails, the clean commands remove the container.
 func (h Host) tryContainer(ctx context.Context, what, program string, args []string, clean ...[]string) Proof {
 	args = append(append(args, programPath, "runtime", "witness", "--check"), h.Nodes...)
-	out, err := h.run(ctx, program, args...)
+	out, err := h.runTrialProgram(ctx, program, args...)
 	if err == nil {
 		return Proof{What: what, OK: true, Detail: fmt.Sprintf("%d device nodes", len(h.Nodes))}
 	}
@@ -104,7 +104,7 @@ func (h Host) tryContainer(ctx context.Context, what, program string, args []str
 			err = fmt.Errorf("%s: %.300s", filepath.Base(program), line)
 		}
 	}
-	return failed(what, err)
+	return failedProof(what, err)
 }
 
 // lastLine is the last line of what an engine's client said, which has the reason, without the

@@ -51,7 +51,7 @@ func New(host *hostfs.Root, library mxsml.Run, run mxsmi.Run) (Changer, error) {
 	}
 	files := slices.Concat(mxsml.Paths(), mxsmi.Paths()) // the first is the same for a process that cannot use the library
 	file := files[slices.IndexFunc(files, host.Exists)]
-	return Changer{ways, func(ctx context.Context, change func() error) error { return locked(ctx, host, file, change) }}, nil
+	return Changer{ways, func(ctx context.Context, change func() error) error { return withSliceLock(ctx, host, file, change) }}, nil
 }
 
 // timeout bounds one change.

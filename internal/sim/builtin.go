@@ -16,11 +16,11 @@ var (
 	c550 = kind{model: "MXC550", driver: "2.15.9", maca: "2.32.0.6", vbios: "1.25.1.0", sriov: gpu.SRIOVForbidden}
 )
 
-// builtin returns the built-in nodes. Matrices, GPU addresses, NUMA nodes and versions
+// builtinPlans returns the built-in nodes. Matrices, GPU addresses, NUMA nodes and versions
 // are those of published hosts where the comment names one. The PCI bridges between a
 // GPU and the host bridge are published for no host; they are invented so that they
 // yield the matrix.
-func builtin() []plan {
+func builtinPlans() []plan {
 	return []plan{
 		{
 			// Eight C500 of PCIe form in two MetaXLink quads, each below one switch;

@@ -39,9 +39,9 @@ func newCPUs(n gpu.Node) (cpus, error) {
 	return c, nil
 }
 
-// list is the processors of a NUMA node in the kernel's list format; all processors for
+// cpuList is the processors of a NUMA node in the kernel's list format; all processors for
 // gpu.NUMAUnknown.
-func (c cpus) list(numa int) string {
+func (c cpus) cpuList(numa int) string {
 	all := c.nodes * c.cores
 	if numa == gpu.NUMAUnknown {
 		return fmt.Sprintf("0-%d", 2*all-1)
@@ -54,12 +54,12 @@ func (c cpus) list(numa int) string {
 func (h *host) addNUMAFiles() {
 	for k := range h.cpus.nodes {
 		dir := fmt.Sprintf("sys/devices/system/node/node%d", k)
-		h.file(dir+"/cpulist", h.cpus.list(k)+"\n")
+		h.addFile(dir+"/cpulist", h.cpus.cpuList(k)+"\n")
 		distance := strings.Repeat("20 ", k) + "10" + strings.Repeat(" 20", h.cpus.nodes-k-1)
-		h.file(dir+"/distance", distance+"\n")
+		h.addFile(dir+"/distance", distance+"\n")
 	}
 	for _, name := range []string{"online", "possible"} {
-		h.file("sys/devices/system/node/"+name, fmt.Sprintf("0-%d\n", h.cpus.nodes-1))
-		h.file("sys/devices/system/cpu/"+name, h.cpus.list(gpu.NUMAUnknown)+"\n")
+		h.addFile("sys/devices/system/node/"+name, fmt.Sprintf("0-%d\n", h.cpus.nodes-1))
+		h.addFile("sys/devices/system/cpu/"+name, h.cpus.cpuList(gpu.NUMAUnknown)+"\n")
 	}
 }

@@ -65,9 +65,9 @@ func (h *host) addDRMNode(f function, node string, gid *uint32) error {
 	if !ok || err != nil || strconv.FormatUint(minor, 10) != digits || digits == name {
 		return fmt.Errorf("%w: device node %q is not of the form /dev/dri/card1 or /dev/dri/renderD128", ErrHost, node)
 	}
-	dir := path.Join(f.dir(), "drm", name)
-	h.link(dir+"/device", f.dir())
-	h.link(fmt.Sprintf("dev/dri/by-path/pci-%s-%s", f.bdf, kind), "dev/dri/"+name)
+	dir := path.Join(f.sysfsDir(), "drm", name)
+	h.addLink(dir+"/device", f.sysfsDir())
+	h.addLink(fmt.Sprintf("dev/dri/by-path/pci-%s-%s", f.bdf, kind), "dev/dri/"+name)
 	h.addCharDevice(char{dir: dir, class: "drm", name: "dri/" + name, kind: "drm_minor", major: drmMajor, minor: uint32(minor), gid: gid})
 	return nil
 }

@@ -56,8 +56,8 @@ func newFabric(n gpu.Node) (*fabric, error) {
 	return f, nil
 }
 
-// all returns the functions in the order of their addresses.
-func (f *fabric) all() []function {
+// sortedFunctions returns the functions in the order of their addresses.
+func (f *fabric) sortedFunctions() []function {
 	var all []function
 	for _, fn := range f.functions {
 		all = append(all, fn)
@@ -159,8 +159,8 @@ func (f *fabric) addBridge(b function) error {
 		return f.add(b)
 	case have.secondary == 0:
 		return fmt.Errorf("%w: %s is both a bridge and another function", ErrHost, b.bdf)
-	case have.dir() != b.dir():
-		return fmt.Errorf("%w: %s is at %s and at %s", ErrHost, b.bdf, have.dir(), b.dir())
+	case have.sysfsDir() != b.sysfsDir():
+		return fmt.Errorf("%w: %s is at %s and at %s", ErrHost, b.bdf, have.sysfsDir(), b.sysfsDir())
 	case have.secondary != b.secondary:
 		return fmt.Errorf("%w: bridge %s leads to bus %02x and to bus %02x", ErrHost, b.bdf, have.secondary, b.secondary)
 	}
@@ -169,7 +169,7 @@ func (f *fabric) addBridge(b function) error {
 
 func (f *fabric) add(fn function) error {
 	if have, ok := f.functions[fn.bdf]; ok {
-		return fmt.Errorf("%w: %s is at %s and at %s", ErrHost, fn.bdf, have.dir(), fn.dir())
+		return fmt.Errorf("%w: %s is at %s and at %s", ErrHost, fn.bdf, have.sysfsDir(), fn.sysfsDir())
 	}
 	f.functions[fn.bdf] = fn
 	f.devices[gpu.BDF{Domain: fn.bdf.Domain, Bus: fn.bdf.Bus}] |= 1 << fn.bdf.Device

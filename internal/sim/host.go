@@ -52,7 +52,7 @@ func newHost(n gpu.Node) (h *host, err error) {
 	}
 	h.addSystemFiles()
 	h.addNUMAFiles()
-	for _, f := range h.fabric.all() {
+	for _, f := range h.fabric.sortedFunctions() {
 		h.addPCIFiles(f)
 	}
 	if err := h.addDevices(); err != nil {
@@ -82,7 +82,7 @@ func (h *host) addDevices() error {
 			}
 		}
 	}
-	for _, f := range h.fabric.all() {
+	for _, f := range h.fabric.sortedFunctions() {
 		if f.pciType == display {
 			group := uint32(video)
 			if err := h.addDRMNode(f, "/dev/dri/card0", &group); err != nil {
@@ -96,9 +96,9 @@ func (h *host) addDevices() error {
 			class = "infiniband"
 		}
 		f := h.fabric.nics[i]
-		dir := path.Join(f.dir(), class, c.Name)
-		h.link(dir+"/device", f.dir())
-		h.link(path.Join("sys/class", class, c.Name), dir)
+		dir := path.Join(f.sysfsDir(), class, c.Name)
+		h.addLink(dir+"/device", f.sysfsDir())
+		h.addLink(path.Join("sys/class", class, c.Name), dir)
 	}
 	if s := h.node.Shared; s != nil {
 		for k, node := range s.Nodes {
@@ -131,16 +131,16 @@ func (h *host) addCharDevice(c char) {
 	if c.gid != nil {
 		node.Perm, node.GID = 0o660, *c.gid
 	}
-	h.add("dev/"+c.name, node)
+	h.addEntry("dev/"+c.name, node)
 	uevent := fmt.Sprintf("MAJOR=%d\nMINOR=%d\nDEVNAME=%s\n", c.major, c.minor, c.name)
 	if c.kind != "" {
 		uevent += "DEVTYPE=" + c.kind + "\n"
 	}
-	h.file(c.dir+"/uevent", uevent)
-	h.file(c.dir+"/dev", fmt.Sprintf("%d:%d\n", c.major, c.minor))
-	h.link(c.dir+"/subsystem", "sys/class/"+c.class)
-	h.link(fmt.Sprintf("sys/class/%s/%s", c.class, path.Base(c.name)), c.dir)
-	h.link(fmt.Sprintf("sys/dev/char/%d:%d", c.major, c.minor), c.dir)
+	h.addFile(c.dir+"/uevent", uevent)
+	h.addFile(c.dir+"/dev", fmt.Sprintf("%d:%d\n", c.major, c.minor))
+	h.addLink(c.dir+"/subsystem", "sys/class/"+c.class)
+	h.addLink(fmt.Sprintf("sys/class/%s/%s", c.class, path.Base(c.name)), c.dir)
+	h.addLink(fmt.Sprintf("sys/dev/char/%d:%d", c.major, c.minor), c.dir)
 }
 
 // groupOf is the group of the k-th node, given the groups of all; nil for a node that
@@ -159,18 +159,18 @@ func groupOf(node string, gids []uint32, nodeGIDs map[string]uint32, k int) *uin
 	return &gids[min(k, len(gids)-1)]
 }
 
-func (h *host) file(path, data string) { h.add(path, File{Data: data}) }
+func (h *host) addFile(path, data string) { h.addEntry(path, File{Data: data}) }
 
-// link adds a relative link at path to another path of the tree.
-func (h *host) link(path, target string) {
+// addLink adds a relative link at path to another path of the tree.
+func (h *host) addLink(path, target string) {
 	rel, err := filepath.Rel(filepath.Dir(path), target)
 	if err != nil && h.err == nil {
 		h.err = err
 	}
-	h.add(path, Link(rel))
+	h.addEntry(path, Link(rel))
 }
 
-func (h *host) add(path string, e Entry) {
+func (h *host) addEntry(path string, e Entry) {
 	if _, ok := h.tree[path]; ok && h.err == nil {
 		h.err = fmt.Errorf("%w: the path %q occurs twice", ErrHost, path)
 	}

@@ -64,21 +64,21 @@ func (h *host) addLayout() {
 	if _, found := h.tree[mxcd+"/dev"]; !found {
 		return
 	}
-	h.file(mxcd+"/layout/properties", fmt.Sprintf("num_cpu_nodes %d\n", h.cpus.nodes))
+	h.addFile(mxcd+"/layout/properties", fmt.Sprintf("num_cpu_nodes %d\n", h.cpus.nodes))
 	for k := range h.cpus.nodes {
 		dir := fmt.Sprintf("%s/layout/nodes/%d", mxcd, k)
-		h.file(dir+"/gpu_id", "0\n")
-		h.file(dir+"/type", "cpu\n")
+		h.addFile(dir+"/gpu_id", "0\n")
+		h.addFile(dir+"/type", "cpu\n")
 	}
 	graph, _ := topology.New(h.node)
-	fabrics := metaxlinks(h.node, graph)
+	fabrics := linksByGPU(h.node, graph)
 	part, vf := firstSlice, h.cpus.nodes+len(h.node.GPUs)
 	for i, g := range h.node.GPUs {
 		f := h.fabric.gpus[i]
 		if !h.drives(f) {
 			continue
 		}
-		h.addSMIFiles(f.dir()+"/smi", g, fabrics[i])
+		h.addSMIFiles(f.sysfsDir()+"/smi", g, fabrics[i])
 		if f.driver == pfModule {
 			vf += h.addVFLayout(g, vf)
 			continue
@@ -94,7 +94,7 @@ func (h *host) addLayout() {
 		h.addRows(dir, i, graph)
 		for _, s := range g.Slices {
 			if id, ok := strings.CutPrefix(s.UUID, "GPU-"); ok && s.Kind == gpu.SliceSGPU {
-				h.addSliceLayout(f.dir(), layoutNode{number: part, kind: "sgpu-sub-dev", bdf: g.BDF, id: id, inactive: !g.Healthy, nodes: s.Nodes}, s)
+				h.addSliceLayout(f.sysfsDir(), layoutNode{number: part, kind: "sgpu-sub-dev", bdf: g.BDF, id: id, inactive: !g.Healthy, nodes: s.Nodes}, s)
 				part++
 			}
 		}
@@ -108,18 +108,18 @@ func (h *host) addLayoutNode(n layoutNode) (dir string) {
 	if n.isVF {
 		isVF = 1
 	}
-	h.file(dir+"/gid", fmt.Sprintf("%d\n", 10000+n.number)) // the driver's id of it, by which processes refer to it
-	h.file(dir+"/type", n.kind+"\n")
-	h.file(dir+"/location", n.bdf.String()+"\n")
-	h.file(dir+"/properties", fmt.Sprintf("drm_render_minor %d\nis_vf %d\ntopology_id %d\n", renderMinor(n.nodes), isVF, n.topology))
+	h.addFile(dir+"/gid", fmt.Sprintf("%d\n", 10000+n.number)) // the driver's id of it, by which processes refer to it
+	h.addFile(dir+"/type", n.kind+"\n")
+	h.addFile(dir+"/location", n.bdf.String()+"\n")
+	h.addFile(dir+"/properties", fmt.Sprintf("drm_render_minor %d\nis_vf %d\ntopology_id %d\n", renderMinor(n.nodes), isVF, n.topology))
 	if n.id != "" {
-		h.file(dir+"/unique_id", n.id+"\n")
+		h.addFile(dir+"/unique_id", n.id+"\n")
 	}
 	if n.inactive {
-		h.file(dir+"/active", "0\n")
-		h.file(dir+"/inactive_reason", "1\nsimulated\n")
+		h.addFile(dir+"/active", "0\n")
+		h.addFile(dir+"/inactive_reason", "1\nsimulated\n")
 	} else {
-		h.file(dir+"/active", "1\n")
+		h.addFile(dir+"/active", "1\n")
 	}
 	return dir
 }
@@ -138,7 +138,7 @@ func renderMinor(nodes []string) int {
 func (h *host) addRows(dir string, i int, graph *topology.Graph) {
 	row, from := 0, h.cpus.nodes+i
 	add := func(kind, to int) {
-		h.file(fmt.Sprintf("%s/direct_links/%d/properties", dir, row), fmt.Sprintf("type %d\nfrom %d\nto %d\ndistance %d\n", kind, from, to, distances[kind]))
+		h.addFile(fmt.Sprintf("%s/direct_links/%d/properties", dir, row), fmt.Sprintf("type %d\nfrom %d\nto %d\ndistance %d\n", kind, from, to, distances[kind]))
 		row++
 	}
 	if numa := h.node.GPUs[i].NUMA; numa != gpu.NUMAUnknown {
@@ -164,22 +164,22 @@ func (h *host) addVFLayout(g gpu.GPU, first int) int {
 		}
 		part := g
 		part.Model, part.MemoryMiB, part.Serial = g.Model+" VF", cmp.Or(s.MemoryMiB, memoryMiB/len(g.VFs)), ""
-		h.addSMIFiles(f.dir()+"/smi", part, metaxlink{})
+		h.addSMIFiles(f.sysfsDir()+"/smi", part, metaxlink{})
 		h.addLayoutNode(layoutNode{number: first + k, kind: "gpu", bdf: b, id: strings.TrimPrefix(s.UUID, "GPU-"), isVF: true, nodes: s.Nodes})
 	}
-	h.file(h.fabric.functions[g.BDF].dir()+"/gpuvf", list.String())
+	h.addFile(h.fabric.functions[g.BDF].sysfsDir()+"/gpuvf", list.String())
 	return len(g.VFs)
 }
 
 // addSliceLayout adds the node of an sGPU, the sGPU's reference to it, and its use.
 func (h *host) addSliceLayout(pci string, n layoutNode, s gpu.Slice) {
 	dir := h.addLayoutNode(n)
-	h.file(dir+"/local_id", fmt.Sprintf("%d\n", s.Index))
+	h.addFile(dir+"/local_id", fmt.Sprintf("%d\n", s.Index))
 	at := fmt.Sprintf("%s/sgpu/sgpu%d", pci, s.Index)
-	h.file(at+"/node_id", fmt.Sprintf("%d\n", n.number))
-	h.file(at+"/gpu_id", fmt.Sprintf("%d\n", 10000+n.number))
+	h.addFile(at+"/node_id", fmt.Sprintf("%d\n", n.number))
+	h.addFile(at+"/gpu_id", fmt.Sprintf("%d\n", 10000+n.number))
 	use := fmt.Sprintf("%s/smi/sgpu%d", pci, s.Index)
-	h.file(use+"/meminfo", fmt.Sprintf("total %d\nused 0\nfree %[1]d\n", s.MemoryMiB<<20)) // in bytes
-	h.file(use+"/utilization", "0\n")
-	h.file(use+"/overrun", "0\n")
+	h.addFile(use+"/meminfo", fmt.Sprintf("total %d\nused 0\nfree %[1]d\n", s.MemoryMiB<<20)) // in bytes
+	h.addFile(use+"/utilization", "0\n")
+	h.addFile(use+"/overrun", "0\n")
 }

@@ -21,8 +21,8 @@ func WithSMI(tree Tree, n gpu.Node, program []byte) Tree {
 	return tree
 }
 
-// facts are what the node's mx-smi says.
-func (h *host) facts() smi.Facts {
+// smiFacts are what the node's mx-smi says.
+func (h *host) smiFacts() smi.Facts {
 	nics := h.fabric.nics
 	graph, _ := topology.New(withNICs(h.node, nics))                                                                                         // an unknown kind of link is printed as NA
 	f := smi.Facts{Home: path.Clean(h.node.Driver.Path), Driver: h.node.Driver.Version, Load: "0", MACA: []string{"/opt/maca", "/opt/maca"}} // for an image with its own MXMACA
@@ -41,7 +41,7 @@ func (h *host) facts() smi.Facts {
 		}
 		f.GPUs = append(f.GPUs, smi.GPU{
 			Render: renderNode(g), Model: cmp.Or(g.Model, "NA"), BDF: g.BDF.String(), UUID: cmp.Or(string(g.UUID), "NA"), Serial: g.Serial,
-			MemoryMiB: int(g.MemoryMiB), State: state, NUMA: numa, CPUs: h.cpus.list(g.NUMA),
+			MemoryMiB: int(g.MemoryMiB), State: state, NUMA: numa, CPUs: h.cpus.cpuList(g.NUMA),
 			Cells: matrixCells(graph, i, 0, gpus), NICCells: matrixCells(graph, i, gpus, graph.Len()), VBIOS: g.VBIOS,
 		})
 	}

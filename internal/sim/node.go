@@ -17,7 +17,7 @@ var ErrUnknown = errors.New("no such simulated node")
 // Names lists the built-in nodes.
 func Names() []string {
 	var names []string
-	for _, p := range builtin() {
+	for _, p := range builtinPlans() {
 		names = append(names, p.name)
 	}
 	return names
@@ -39,7 +39,7 @@ func Node(name string) (gpu.Node, error) {
 		p.name = name
 		return p.node()
 	}
-	for _, p := range builtin() {
+	for _, p := range builtinPlans() {
 		if p.name == name {
 			return p.node()
 		}
@@ -131,7 +131,7 @@ func (p plan) addSurroundings(n *gpu.Node) error {
 	}
 	cpus, err := newCPUs(*n)
 	for i, g := range n.GPUs {
-		n.GPUs[i].CPUs = cpus.list(g.NUMA)
+		n.GPUs[i].CPUs = cpus.cpuList(g.NUMA)
 	}
 	return err
 }
@@ -179,17 +179,17 @@ func (p plan) links() []gpu.Link {
 
 // uuid and serial differ from card to card as real ones do, and are always the same for
 // a card. No document shows a real serial number.
-func uuid(name string, i int) gpu.UUID { return gpu.UUID("GPU-" + dashed(identity(name, i))) }
+func uuid(name string, i int) gpu.UUID { return gpu.UUID("GPU-" + formatUUID(identityBytes(name, i))) }
 
-func serial(name string, i int) string { return fmt.Sprintf("SIM%X", identity(name, i)[16:21]) }
+func serial(name string, i int) string { return fmt.Sprintf("SIM%X", identityBytes(name, i)[16:21]) }
 
-// identity is 32 bytes that are unique to a node's i-th card; -1 is the node itself.
-func identity(name string, i int) []byte {
+// identityBytes is 32 bytes that are unique to a node's i-th card; -1 is the node itself.
+func identityBytes(name string, i int) []byte {
 	h := sha256.Sum256(fmt.Appendf(nil, "%s/%d", name, i))
 	return h[:]
 }
 
-// dashed formats the first 16 bytes of h like a UUID.
-func dashed(h []byte) string {
+// formatUUID formats the first 16 bytes of h like a UUID.
+func formatUUID(h []byte) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", h[:4], h[4:6], h[6:8], h[8:10], h[10:16])
 }

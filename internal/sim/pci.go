@@ -42,8 +42,8 @@ type function struct {
 	secondary, subordinate uint8
 }
 
-// dir is the function's directory in the tree.
-func (f function) dir() string {
+// sysfsDir is the function's directory in the tree.
+func (f function) sysfsDir() string {
 	dir := "sys/devices/" + f.root
 	for _, b := range f.bridges {
 		dir += "/" + b.String()
@@ -54,8 +54,8 @@ func (f function) dir() string {
 // addPCIFiles adds a PCI function to sysfs, with the files that programs read. The
 // others are left out, because a large node has thousands of functions.
 func (h *host) addPCIFiles(f function) {
-	dir := f.dir()
-	put := func(name, format string, a ...any) { h.file(path.Join(dir, name), fmt.Sprintf(format, a...)+"\n") }
+	dir := f.sysfsDir()
+	put := func(name, format string, a ...any) { h.addFile(path.Join(dir, name), fmt.Sprintf(format, a...)+"\n") }
 	put("vendor", "0x%04x", f.vendor)
 	put("device", "0x%04x", f.device)
 	put("class", "0x%06x", f.class)
@@ -68,7 +68,7 @@ func (h *host) addPCIFiles(f function) {
 	} else {
 		put("subsystem_vendor", "0x%04x", f.vendor)
 		put("subsystem_device", "0x%04x", f.subsystem)
-		put("local_cpulist", "%s", h.cpus.list(f.numa))
+		put("local_cpulist", "%s", h.cpus.cpuList(f.numa))
 		for _, which := range []string{"current", "max"} {
 			put(which+"_link_speed", "32.0 GT/s PCIe")
 			put(which+"_link_width", "16")
@@ -80,13 +80,13 @@ func (h *host) addPCIFiles(f function) {
 		f.class, f.vendor, f.device, f.vendor, f.subsystem, f.bdf, alias)
 	if f.driver != "" {
 		uevent = "DRIVER=" + f.driver + "\n" + uevent
-		h.link(dir+"/driver", "sys/bus/pci/drivers/"+f.driver)
-		h.link(fmt.Sprintf("sys/bus/pci/drivers/%s/%s", f.driver, f.bdf), dir)
+		h.addLink(dir+"/driver", "sys/bus/pci/drivers/"+f.driver)
+		h.addLink(fmt.Sprintf("sys/bus/pci/drivers/%s/%s", f.driver, f.bdf), dir)
 	}
 	put("uevent", "%s", uevent)
-	h.file(dir+"/config", f.config())
-	h.link(dir+"/subsystem", "sys/bus/pci")
-	h.link("sys/bus/pci/devices/"+f.bdf.String(), dir)
+	h.addFile(dir+"/config", f.config())
+	h.addLink(dir+"/subsystem", "sys/bus/pci")
+	h.addLink("sys/bus/pci/devices/"+f.bdf.String(), dir)
 }
 
 // config is the standard header of the configuration space, which lspci and hwloc read.

@@ -28,7 +28,7 @@ func Holders(n gpu.Node) (holders []usage.Holder) {
 // number of the look. An unhealthy GPU has none.
 func Readings(n gpu.Node, look int) []gpu.Reading {
 	graph, _ := topology.New(n)
-	links := metaxlinks(n, graph)
+	links := linksByGPU(n, graph)
 	var out []gpu.Reading
 	for i, g := range n.GPUs {
 		if !g.Healthy {

@@ -35,15 +35,15 @@ func (p plan) addSlices(g *gpu.GPU, more *minors) {
 
 // sliceUUID has the prefix that the vendor's library gives to the UUID of an sGPU.
 func (p plan) sliceUUID(i, k int) string {
-	return "GPU-" + dashed(identity(fmt.Sprintf("%s/%d", p.name, i), k))
+	return "GPU-" + formatUUID(identityBytes(fmt.Sprintf("%s/%d", p.name, i), k))
 }
 
 // addVFFiles adds the SR-IOV files of a GPU, the links between it and its virtual
 // functions, and their device nodes.
 func (h *host) addVFFiles(f function, g gpu.GPU) error {
 	if g.SRIOV != gpu.SRIOVForbidden {
-		h.file(f.dir()+"/sriov_totalvfs", "8\n")
-		h.file(f.dir()+"/sriov_numvfs", fmt.Sprintf("%d\n", len(g.VFs)))
+		h.addFile(f.sysfsDir()+"/sriov_totalvfs", "8\n")
+		h.addFile(f.sysfsDir()+"/sriov_numvfs", fmt.Sprintf("%d\n", len(g.VFs)))
 	}
 	for k, b := range g.VFs {
 		s := sliceAt(g, b)
@@ -51,8 +51,8 @@ func (h *host) addVFFiles(f function, g gpu.GPU) error {
 			k = s.Index
 		}
 		vf := h.fabric.functions[b]
-		h.link(vf.dir()+"/physfn", f.dir())
-		h.link(fmt.Sprintf("%s/virtfn%d", f.dir(), k), vf.dir())
+		h.addLink(vf.sysfsDir()+"/physfn", f.sysfsDir())
+		h.addLink(fmt.Sprintf("%s/virtfn%d", f.sysfsDir(), k), vf.sysfsDir())
 		for i, node := range s.Nodes {
 			if err := h.addDRMNode(vf, node, groupOf(node, s.GIDs, s.NodeGIDs, i)); err != nil {
 				return fmt.Errorf("virtual function %s: %w", b, err)
@@ -87,11 +87,11 @@ func (h *host) addSliceFiles(f function, g gpu.GPU) error {
 		return nil
 	}
 	if g.Mode != gpu.ModeSGPU {
-		h.file(f.dir()+"/model", "native\n")
+		h.addFile(f.sysfsDir()+"/model", "native\n")
 		return nil
 	}
-	h.file(f.dir()+"/model", gpu.ModeSGPU+"\n")
-	dir := f.dir() + "/sgpu"
+	h.addFile(f.sysfsDir()+"/model", gpu.ModeSGPU+"\n")
+	dir := f.sysfsDir() + "/sgpu"
 	count, compute, memory, class := 0, 100, g.MemoryMiB, "0"
 	for _, s := range g.Slices {
 		if s.Kind != gpu.SliceSGPU {
@@ -110,27 +110,27 @@ func (h *host) addSliceFiles(f function, g gpu.GPU) error {
 	if memory < 0 {
 		return fmt.Errorf("%w: its sGPUs have more memory than the GPU", ErrHost)
 	}
-	h.file(dir+"/sched_class", class+"\n")
-	h.file(dir+"/sched_timeslice", "20\n")
-	h.file(dir+"/create", "")
-	h.file(dir+"/remove", "")
-	h.file(dir+"/available_devcnt", fmt.Sprintf("%d\n", gpu.MaxSlices-count))
-	h.file(dir+"/available_sched_quota", fmt.Sprintf("%d\n", max(compute, 0)))
-	h.file(dir+"/available_vram_quota", fmt.Sprintf("%d\n", memory))
-	h.file(dir+"/total_vram_quota", fmt.Sprintf("%d\n", g.MemoryMiB))
+	h.addFile(dir+"/sched_class", class+"\n")
+	h.addFile(dir+"/sched_timeslice", "20\n")
+	h.addFile(dir+"/create", "")
+	h.addFile(dir+"/remove", "")
+	h.addFile(dir+"/available_devcnt", fmt.Sprintf("%d\n", gpu.MaxSlices-count))
+	h.addFile(dir+"/available_sched_quota", fmt.Sprintf("%d\n", max(compute, 0)))
+	h.addFile(dir+"/available_vram_quota", fmt.Sprintf("%d\n", memory))
+	h.addFile(dir+"/total_vram_quota", fmt.Sprintf("%d\n", g.MemoryMiB))
 	return nil
 }
 
 func (h *host) addSGPUFiles(dir string, s gpu.Slice, g gpu.GPU) error {
 	if !strings.HasPrefix(s.UUID, "GPU-") { // others are in the layout
-		h.file(dir+"/unique_id", s.UUID+"\n")
+		h.addFile(dir+"/unique_id", s.UUID+"\n")
 	}
-	h.file(dir+"/alias", s.Alias+"\n")
-	h.file(dir+"/vram_quota", fmt.Sprintf("%d\n", s.MemoryMiB))
-	h.file(dir+"/sched_quota", fmt.Sprintf("%d\n", s.ComputePercent))
-	h.file(dir+"/sched_priority", "0\n")
-	h.file(dir+"/minor", fmt.Sprintf("%d\n", s.Index))
-	h.file(dir+"/online", "1\n")
+	h.addFile(dir+"/alias", s.Alias+"\n")
+	h.addFile(dir+"/vram_quota", fmt.Sprintf("%d\n", s.MemoryMiB))
+	h.addFile(dir+"/sched_quota", fmt.Sprintf("%d\n", s.ComputePercent))
+	h.addFile(dir+"/sched_priority", "0\n")
+	h.addFile(dir+"/minor", fmt.Sprintf("%d\n", s.Index))
+	h.addFile(dir+"/online", "1\n")
 	for k, node := range s.Nodes {
 		if slices.Contains(g.Nodes, node) {
 			continue

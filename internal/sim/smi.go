@@ -37,9 +37,9 @@ var wirings = map[int]struct {
 	}},
 }
 
-// metaxlinks are the links of each GPU. A set of another size has the ports in turn and no
+// linksByGPU are the links of each GPU. A set of another size has the ports in turn and no
 // number, by which libmxsml does not know what is at their other ends.
-func metaxlinks(n gpu.Node, graph *topology.Graph) []metaxlink {
+func linksByGPU(n gpu.Node, graph *topology.Graph) []metaxlink {
 	links := make([]metaxlink, len(n.GPUs))
 	for _, set := range linkedSets(n) {
 		wiring, known := wirings[len(set)]
@@ -108,7 +108,7 @@ func powerLimit(model string) int {
 // addSMIFiles adds the driver's attributes of a GPU, in the form that libmxsml reads: it takes the
 // labels of temperatures, clocks, serial numbers and ports by their names, and ignores others.
 func (h *host) addSMIFiles(dir string, g gpu.GPU, link metaxlink) {
-	put := func(name, format string, a ...any) { h.file(dir+"/"+name, fmt.Sprintf(format, a...)+"\n") }
+	put := func(name, format string, a ...any) { h.addFile(dir+"/"+name, fmt.Sprintf(format, a...)+"\n") }
 	put("pcipowerstate", "D0") // without this and the next, libmxsml does not list the GPU
 	put("showvendorid", "9999")
 	if g.Model != "" {
@@ -136,7 +136,7 @@ func (h *host) addSMIFiles(dir string, g gpu.GPU, link metaxlink) {
 			}
 			fmt.Fprintf(&text, "port%d: %s\n", k+1, value)
 		}
-		h.file(dir+"/"+label, text.String())
+		h.addFile(dir+"/"+label, text.String())
 	}
 	ports("showmetalkspeed", "32.0", "0")
 	ports("showmetalkwidth", "16", "0")
@@ -144,7 +144,7 @@ func (h *host) addSMIFiles(dir string, g gpu.GPU, link metaxlink) {
 	put("metalink_ctrl", "0\nenabled")
 	put("showtopology", "topology id: %d\nsocket id: %d\ndie id: 0", link.number, link.socket)
 	for _, name := range []string{"showmetalkibandwidth", "showmetalktbandwidth", "metalki_traffic_stat", "metalkt_traffic_stat", "showmetalkaer"} {
-		h.file(dir+"/"+name, strings.Repeat("value: 0\n", 2*linkPorts))
+		h.addFile(dir+"/"+name, strings.Repeat("value: 0\n", 2*linkPorts))
 	}
 }
 

@@ -16,38 +16,38 @@ import (
 
 // addSystemFiles adds the files about the host itself.
 func (h *host) addSystemFiles() {
-	h.file("etc/hostname", h.node.Name+"\n")
-	h.file("etc/os-release", "ID=sim\nNAME=\"Simulated MetaX node\"\nPRETTY_NAME=\"Simulated MetaX node\"\n")
-	h.file("proc/sys/kernel/random/boot_id", dashed(identity(h.node.Name, -1))+"\n")
+	h.addFile("etc/hostname", h.node.Name+"\n")
+	h.addFile("etc/os-release", "ID=sim\nNAME=\"Simulated MetaX node\"\nPRETTY_NAME=\"Simulated MetaX node\"\n")
+	h.addFile("proc/sys/kernel/random/boot_id", formatUUID(identityBytes(h.node.Name, -1))+"\n")
 
 	// Programs need these devices if /dev and /sys of the tree are mounted over those
 	// of a machine.
 	for name, minor := range map[string]uint32{"null": 3, "zero": 5, "full": 7, "random": 8, "urandom": 9} {
-		h.add("dev/"+name, Device{Major: 1, Minor: minor, Perm: 0o666})
+		h.addEntry("dev/"+name, Device{Major: 1, Minor: minor, Perm: 0o666})
 	}
-	h.add("dev/tty", Device{Major: 5, Perm: 0o666, GID: 5})
+	h.addEntry("dev/tty", Device{Major: 5, Perm: 0o666, GID: 5})
 	for _, mountPoint := range []string{"dev/pts", "dev/shm", "sys/fs/cgroup"} {
-		h.add(mountPoint, Dir{})
+		h.addEntry(mountPoint, Dir{})
 	}
 
 	if h.loaded() {
 		bus := "sys/bus/pci/drivers/" + module
-		h.link(bus+"/module", "sys/module/"+module)
-		h.link("sys/module/"+module+"/drivers/pci:"+module, bus)
-		h.file("sys/module/"+module+"/initstate", "live\n")
+		h.addLink(bus+"/module", "sys/module/"+module)
+		h.addLink("sys/module/"+module+"/drivers/pci:"+module, bus)
+		h.addFile("sys/module/"+module+"/initstate", "live\n")
 		if d := h.node.Driver; d != nil {
 			if d.Version != "" {
-				h.file("sys/module/"+module+"/version", d.Version+"\n")
+				h.addFile("sys/module/"+module+"/version", d.Version+"\n")
 			}
 			h.addKernelModules(d.Mode)
 		}
 		modules := fmt.Sprintf("%s 1605632 %d - Live 0x0000000000000000 (OE)\n", module, len(h.node.GPUs))
 		if slices.ContainsFunc(h.fabric.gpus, func(f function) bool { return f.driver == pfModule }) {
 			name := strings.ToLower(pfModule)
-			h.file("sys/module/"+name+"/initstate", "live\n")
+			h.addFile("sys/module/"+name+"/initstate", "live\n")
 			modules += name + " 409600 0 - Live 0x0000000000000000 (OE)\n"
 		}
-		h.file("proc/modules", modules)
+		h.addFile("proc/modules", modules)
 	}
 	devices := fmt.Sprintf("Character devices:\n%3d drm\n", drmMajor)
 	if s := h.node.Shared; s != nil && len(s.Nodes) > 0 {
@@ -56,7 +56,7 @@ func (h *host) addSystemFiles() {
 	if slices.ContainsFunc(h.node.GPUs, hasOwnNode) {
 		devices += fmt.Sprintf("%3d mxsgpu\n", slicedMajor)
 	}
-	h.file("proc/devices", devices+"\nBlock devices:\n")
+	h.addFile("proc/devices", devices+"\nBlock devices:\n")
 }
 
 // kernel is the release of the simulated kernel.
@@ -73,8 +73,8 @@ func (h *host) addKernelModules(mode string) {
 	default:
 		return
 	}
-	h.file("proc/sys/kernel/osrelease", kernel+"\n")
-	h.file("lib/modules/"+kernel+"/modules.dep", list)
+	h.addFile("proc/sys/kernel/osrelease", kernel+"\n")
+	h.addFile("lib/modules/"+kernel+"/modules.dep", list)
 }
 
 // loaded reports whether the node has anything that only a loaded kernel driver
@@ -97,7 +97,7 @@ func (h *host) addSoftware() {
 	if d := h.node.Driver; d != nil && d.Path != "" {
 		home := inTree(d.Path)
 		h.addLibraries("driver", home)
-		h.file(path.Join(home, smi.FactsFile), h.facts().Text())
+		h.addFile(path.Join(home, smi.FactsFile), h.smiFacts().Text())
 	}
 	if m := h.node.MACA; m != nil && m.Path != "" {
 		home := inTree(m.Path)
@@ -105,13 +105,13 @@ func (h *host) addSoftware() {
 			// The vendor's package installs to a path with the version and links the
 			// usual path to it by an absolute path. A program that follows that link
 			// outside the host's root reaches the wrong directory.
-			h.add(home, Link(m.Path+"-"+m.Version))
+			h.addEntry(home, Link(m.Path+"-"+m.Version))
 			home += "-" + m.Version
-			h.file(home+"/Version.txt", "Version:"+m.Version+"\n")
+			h.addFile(home+"/Version.txt", "Version:"+m.Version+"\n")
 		}
-		h.add(home+"/bin/macainfo", File{Data: "#!/bin/sh\nprintf '%s\\n' " + dockerargs.QuoteWord("MXMACA "+m.Version+" (simulated)") + "\n", Perm: 0o755})
+		h.addEntry(home+"/bin/macainfo", File{Data: "#!/bin/sh\nprintf '%s\\n' " + dockerargs.QuoteWord("MXMACA "+m.Version+" (simulated)") + "\n", Perm: 0o755})
 		for name, says := range map[string]string{"mxgpu_llvm/bin/mxcc": "mxcc (simulated)", "tools/cu-bridge/bin/cucc": "cucc of ${CUCC_PATH:-?} (simulated)"} {
-			h.add(home+"/"+name, File{Data: "#!/bin/sh\necho \"" + says + "\"\n", Perm: 0o755})
+			h.addEntry(home+"/"+name, File{Data: "#!/bin/sh\necho \"" + says + "\"\n", Perm: 0o755})
 		}
 		h.addLibraries("maca", home)
 	}
@@ -123,7 +123,7 @@ func (h *host) addLibraries(kind, home string) {
 	h.err = errors.Join(h.err, err)
 	for p, file := range tree {
 		if below, ok := strings.CutPrefix(p, kind+"/"); ok {
-			h.add(path.Join(home, below), file)
+			h.addEntry(path.Join(home, below), file)
 		}
 	}
 }

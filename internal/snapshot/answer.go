@@ -104,7 +104,7 @@ func extractAnswers(tree hosttree.Tree) ([]Answer, error) {
 	bad := func(p, why string) ([]Answer, error) { return nil, fmt.Errorf("%w: %s: %s", ErrFormat, p, why) }
 	var dirs []string
 	for p, e := range tree {
-		if !within(p, answersDir) {
+		if !withinDir(p, answersDir) {
 			continue
 		}
 		if _, ok := e.(hosttree.File); !ok || strings.Count(p, "/") != 2 {

@@ -68,7 +68,7 @@ const head = `# Snapshot of one node: files about its GPUs and engines, and the 
 func (s Snapshot) Format() ([]byte, error) {
 	tree := hosttree.Tree{}
 	for p, e := range s.Tree {
-		if within(p, answersDir) || within(p, reportsDir) || within(p, end) {
+		if withinDir(p, answersDir) || withinDir(p, reportsDir) || withinDir(p, end) {
 			return nil, fmt.Errorf("write snapshot: %w: the path %q is reserved", ErrFormat, p)
 		}
 		tree[p] = e
@@ -140,8 +140,8 @@ func Parse(text []byte) (Snapshot, error) {
 	return s, nil
 }
 
-// within reports whether a path is dir or below it.
-func within(p, dir string) bool { return p == dir || strings.HasPrefix(p, dir+"/") }
+// withinDir reports whether a path is dir or below it.
+func withinDir(p, dir string) bool { return p == dir || strings.HasPrefix(p, dir+"/") }
 
 // parseNotes returns the notes in the comment of a snapshot.
 func parseNotes(comment []byte) []string {

@@ -11,7 +11,7 @@ import (
 // its own line if the other elements are. A missing list is created. A string that is
 // in the list already is not added again.
 func (d *Document) Append(s string, path ...string) error {
-	old, ok := lookup(d.tree, path)
+	old, ok := lookupPath(d.tree, path)
 	if !ok {
 		return d.Set([]string{s}, path...)
 	}
@@ -32,14 +32,14 @@ func (d *Document) Append(s string, path ...string) error {
 		}
 	}
 	want := withValue(d.tree, append(list, s), path)
-	return d.wrapError(path, d.splice([]edit{{span{at, at}, text}}, want))
+	return d.wrapError(path, d.applyEdits([]edit{{span{at, at}, text}}, want))
 }
 
 // Drop removes every occurrence of a string from the list at a path. The list stays
 // even if it is empty. A missing list is not an error.
 func (d *Document) Drop(s string, path ...string) error {
 	for {
-		old, ok := lookup(d.tree, path)
+		old, ok := lookupPath(d.tree, path)
 		if !ok {
 			return nil
 		}
@@ -65,7 +65,7 @@ func (d *Document) Drop(s string, path ...string) error {
 			}
 		}
 		want := withValue(d.tree, slices.Delete(list, i, i+1), path)
-		if err := d.splice([]edit{{at: cut}}, want); err != nil {
+		if err := d.applyEdits([]edit{{at: cut}}, want); err != nil {
 			return d.wrapError(path, err)
 		}
 	}
@@ -73,7 +73,7 @@ func (d *Document) Drop(s string, path ...string) error {
 
 // findList returns the elements of the list at a path, and its entry.
 func (d *Document) findList(value any, path []string) ([]any, *entry, error) {
-	list, ok := clone(value).([]any)
+	list, ok := cloneValue(value).([]any)
 	if !ok {
 		return nil, nil, fmt.Errorf("it is not a list")
 	}

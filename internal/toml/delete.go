@@ -10,7 +10,7 @@ import (
 // a table, and the comment lines directly above that begin with the Document's Marker.
 // Other comments stay. A missing setting is not an error; ErrShape is.
 func (d *Document) Delete(path ...string) error {
-	if _, ok := lookup(d.tree, path); !ok {
+	if _, ok := lookupPath(d.tree, path); !ok {
 		return nil
 	}
 	var cuts []edit
@@ -31,7 +31,7 @@ func (d *Document) Delete(path ...string) error {
 			cuts = append(cuts, edit{at: d.withNewline(span{start, d.ownEnd(i)})})
 		}
 	}
-	return d.wrapError(path, d.splice(mergeCuts(cuts), withValue(d.tree, nil, path)))
+	return d.wrapError(path, d.applyEdits(mergeCuts(cuts), withValue(d.tree, nil, path)))
 }
 
 // mergeCuts sorts cuts and joins overlapping and adjacent ones.

@@ -110,13 +110,13 @@ func (d *Document) Bytes() []byte { return bytes.Clone(d.text) }
 
 // Tree returns the content of the file: tables as map[string]any, arrays as []any,
 // integers as int64. It is a copy.
-func (d *Document) Tree() map[string]any { return clone(d.tree).(map[string]any) }
+func (d *Document) Tree() map[string]any { return cloneValue(d.tree).(map[string]any) }
 
 // Get returns the value at a path of keys, and whether it exists. A path cannot lead
 // into an array.
 func (d *Document) Get(path ...string) (any, bool) {
-	v, ok := lookup(d.tree, path)
-	return clone(v), ok
+	v, ok := lookupPath(d.tree, path)
+	return cloneValue(v), ok
 }
 
 // Position returns the line and column at which a setting or table begins, for
@@ -130,7 +130,7 @@ func (d *Document) Position(path ...string) (line, column int) {
 	return 0, 0
 }
 
-func lookup(tree map[string]any, path []string) (any, bool) {
+func lookupPath(tree map[string]any, path []string) (any, bool) {
 	var v any = tree
 	for _, key := range path {
 		table, ok := v.(map[string]any)
@@ -144,18 +144,18 @@ func lookup(tree map[string]any, path []string) (any, bool) {
 	return v, true
 }
 
-func clone(v any) any {
+func cloneValue(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		c := maps.Clone(v)
 		for key, value := range c {
-			c[key] = clone(value)
+			c[key] = cloneValue(value)
 		}
 		return c
 	case []any:
 		c := slices.Clone(v)
 		for i := range c {
-			c[i] = clone(c[i])
+			c[i] = cloneValue(c[i])
 		}
 		return c
 	default:

@@ -76,8 +76,8 @@ func (d *Document) afterPreamble() int {
 	return at
 }
 
-// indent is the white space before the settings of a block.
-func (d *Document) indent(block int) string {
+// blockIndent is the white space before the settings of a block.
+func (d *Document) blockIndent(block int) string {
 	for _, e := range slices.Backward(d.entries) {
 		if e.kind == pair && e.block == block {
 			return d.indentOf(e)

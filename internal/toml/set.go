@@ -13,26 +13,26 @@ import (
 // new table gets its own header. An existing table is not replaced: Delete it first.
 // The error is ErrShape, or names the obstacle.
 func (d *Document) Set(value any, path ...string) error {
-	if old, ok := lookup(d.tree, path); ok {
+	if old, ok := lookupPath(d.tree, path); ok {
 		if _, table := old.(map[string]any); table {
 			return fmt.Errorf("set %s: it is a table", Key(path...))
 		}
 		for _, e := range d.entries {
 			if e.kind <= inline && !e.hidden && slices.Equal(e.path, path) {
-				return d.wrapError(path, d.splice([]edit{{e.value, Literal(value)}}, withValue(d.tree, value, path)))
+				return d.wrapError(path, d.applyEdits([]edit{{e.value, Literal(value)}}, withValue(d.tree, value, path)))
 			}
 		}
 		return fmt.Errorf("set %s: %w", Key(path...), ErrShape)
 	}
 	for n := len(path) - 1; n > 0; n-- {
-		if v, ok := lookup(d.tree, path[:n]); ok {
+		if v, ok := lookupPath(d.tree, path[:n]); ok {
 			if _, table := v.(map[string]any); !table {
 				return fmt.Errorf("set %s: %s is not a table", Key(path...), Key(path[:n]...))
 			}
 		}
 	}
 	at, text := d.insertion(value, path)
-	return d.wrapError(path, d.splice([]edit{{span{at, at}, text}}, withValue(d.tree, value, path)))
+	return d.wrapError(path, d.applyEdits([]edit{{span{at, at}, text}}, withValue(d.tree, value, path)))
 }
 
 func (d *Document) wrapError(path []string, err error) error {
@@ -50,17 +50,17 @@ func (d *Document) insertion(value any, path []string) (at int, text string) {
 		return d.intoInline(i, Key(path[len(e.path):]...)+" = "+Literal(value))
 	}
 	if e := d.dottedSibling(parent); e != nil {
-		return d.newLine(e.lines.end, d.indent(e.block), Key(path[len(d.blockPath(e.block)):]...)+" = "+Literal(value))
+		return d.newLine(e.lines.end, d.blockIndent(e.block), Key(path[len(d.blockPath(e.block)):]...)+" = "+Literal(value))
 	}
 	if isTable {
 		return d.renderTable(path, table)
 	}
 	if len(parent) == 0 {
-		return d.newLine(d.ownEnd(-1), d.indent(-1), Key(path...)+" = "+Literal(value))
+		return d.newLine(d.ownEnd(-1), d.blockIndent(-1), Key(path...)+" = "+Literal(value))
 	}
 	for i, e := range d.entries {
 		if e.kind == header && !e.hidden && slices.Equal(e.path, parent) {
-			return d.newLine(d.ownEnd(i), d.indent(i), Key(path[len(parent):]...)+" = "+Literal(value))
+			return d.newLine(d.ownEnd(i), d.blockIndent(i), Key(path[len(parent):]...)+" = "+Literal(value))
 		}
 	}
 	return d.renderTable(parent, map[string]any{path[len(parent)]: value})

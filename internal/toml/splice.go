@@ -15,10 +15,10 @@ type edit struct {
 	text string
 }
 
-// splice applies edits, which are sorted and do not overlap, parses the result, and
+// applyEdits applies edits, which are sorted and do not overlap, parses the result, and
 // accepts it if it has exactly the wanted content. Empty tables are ignored, because
 // they appear and disappear with their settings.
-func (d *Document) splice(edits []edit, want map[string]any) error {
+func (d *Document) applyEdits(edits []edit, want map[string]any) error {
 	var text []byte
 	from := 0
 	for _, e := range edits {
@@ -39,7 +39,7 @@ func (d *Document) splice(edits []edit, want map[string]any) error {
 
 // sameContent compares trees so that nan equals nan, and dates are equal by value.
 func sameContent(a, b map[string]any) bool {
-	return fmt.Sprintf("%#v", pruned(clone(a))) == fmt.Sprintf("%#v", pruned(clone(b)))
+	return fmt.Sprintf("%#v", pruned(cloneValue(a))) == fmt.Sprintf("%#v", pruned(cloneValue(b)))
 }
 
 // pruned removes empty tables from a tree, which it changes.
@@ -79,7 +79,7 @@ func normalized(value any) any {
 
 // withValue returns a copy of the tree with a value at a path; nil removes it.
 func withValue(tree map[string]any, value any, path []string) map[string]any {
-	out := clone(tree).(map[string]any)
+	out := cloneValue(tree).(map[string]any)
 	table := out
 	for _, key := range path[:len(path)-1] {
 		sub, ok := table[key].(map[string]any)

@@ -214,7 +214,7 @@ func TestParseErrors(t *testing.T) {
 func TestSpliceRefuses(t *testing.T) {
 	for _, with := range []string{"a = 2\n", "a = 1\nb = 1\n", "", "a = \n"} {
 		d := parse(t, "a = 1\n")
-		err := d.splice([]edit{{span{0, 6}, with}}, map[string]any{"a": int64(1)})
+		err := d.applyEdits([]edit{{span{0, 6}, with}}, map[string]any{"a": int64(1)})
 		if !errors.Is(err, ErrShape) || string(d.Bytes()) != "a = 1\n" {
 			t.Errorf("%q: %v, %q", with, err, d.Bytes())
 		}

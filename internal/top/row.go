@@ -132,8 +132,8 @@ func (o Order) value(g GPU) int {
 	return *v
 }
 
-// sorted returns the GPUs in the order; those with the same value by index.
-func (o Order) sorted(gpus []GPU) []GPU {
+// sortedGPUs returns the GPUs in the order; those with the same value by index.
+func (o Order) sortedGPUs(gpus []GPU) []GPU {
 	out := slices.Clone(gpus)
 	slices.SortStableFunc(out, func(a, b GPU) int { return cmp.Compare(o.value(b), o.value(a)) })
 	return out

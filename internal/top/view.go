@@ -147,7 +147,7 @@ func (t Top) Freshness() Line {
 
 // table has the heading and at most height - 1 rows, from Offset.
 func (m Model) table(t Top, width, height int) []Line {
-	gpus := m.Order.sorted(t.GPUs)
+	gpus := m.Order.sortedGPUs(t.GPUs)
 	rows := [][]string{Head}
 	for _, g := range gpus {
 		rows = append(rows, g.Row())

@@ -39,8 +39,8 @@ func New(node gpu.Node) (g *Graph, warnings []string) {
 	for i := range n {
 		g.kind[i*n+i], g.local[i*n+i] = MX, SameSwitch
 		for j := range i {
-			local := locality(node.GPUs[i], node.GPUs[j])
-			g.set(i, j, local.kind(), local)
+			local := pcieLocality(node.GPUs[i], node.GPUs[j])
+			g.set(i, j, local.pcieKind(), local)
 		}
 	}
 	stated := make([]bool, n*n)

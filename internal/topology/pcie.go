@@ -2,9 +2,9 @@ package topology
 
 import "github.com/metax-ctk/container-toolkit/internal/gpu"
 
-// locality compares the places of two GPUs. The same stated PCIe switch decides; otherwise
+// pcieLocality compares the places of two GPUs. The same stated PCIe switch decides; otherwise
 // the paths below a common host bridge, then the NUMA nodes.
-func locality(a, b gpu.GPU) Locality {
+func pcieLocality(a, b gpu.GPU) Locality {
 	if a.PCIeSwitch != nil && b.PCIeSwitch != nil && *a.PCIeSwitch == *b.PCIeSwitch {
 		return SameSwitch
 	}
@@ -34,9 +34,9 @@ func locality(a, b gpu.GPU) Locality {
 }
 
 // PCIeKind returns the kind of the PCIe link between two GPUs.
-func PCIeKind(a, b gpu.GPU) Kind { return locality(a, b).kind() }
+func PCIeKind(a, b gpu.GPU) Kind { return pcieLocality(a, b).pcieKind() }
 
-// kind returns the kind of a pair whose only link is PCIe.
-func (l Locality) kind() Kind {
+// pcieKind returns the kind of a pair whose only link is PCIe.
+func (l Locality) pcieKind() Kind {
 	return [...]Kind{Unknown, SYS, NODE, PHB, PXB, PIX}[l]
 }

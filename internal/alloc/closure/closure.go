@@ -120,7 +120,7 @@ func (s *Solver) capability(gpus []int) []key.Count {
 	for _, class := range s.classes[:max(len(s.classes)-1, 1)] {
 		r := s.ringSearch(gpus, class)
 		for shift := key.Log2(len(gpus)); shift > 0; shift-- {
-			counts = append(counts, key.Count{Class: class, Size: 1 << shift, Sets: r.count(1 << shift)})
+			counts = append(counts, key.Count{Class: class, Size: 1 << shift, Sets: r.countRings(1 << shift)})
 		}
 	}
 	return counts
@@ -133,7 +133,7 @@ func (s *Solver) class(gpus []int) topology.Kind {
 	}
 	worst := len(s.classes) - 1
 	for _, class := range s.classes[:worst] {
-		if s.ringSearch(gpus, class).count(len(gpus)) == 1 {
+		if s.ringSearch(gpus, class).countRings(len(gpus)) == 1 {
 			return class
 		}
 	}

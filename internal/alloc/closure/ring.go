@@ -36,8 +36,8 @@ func (s *Solver) ringSearch(gpus []int, class topology.Kind) *ringSearch {
 	return r
 }
 
-// count returns how many disjoint rings of n GPUs it finds.
-func (r *ringSearch) count(n int) (found int) {
+// countRings returns how many disjoint rings of n GPUs it finds.
+func (r *ringSearch) countRings(n int) (found int) {
 	clear(r.taken)
 	for i, neighbours := range r.neighbours {
 		r.ways[i] = len(neighbours)

@@ -25,9 +25,9 @@ var legend = []struct {
 	{key.ByJobs, "jobs      the number of jobs of 8, 4, 2 and 1 GPUs that fill the GPUs left free, minus that before the pick; less is better"},
 }
 
-// figures writes the components of both sets as a table, and the legend. It returns "" if
+// figuresTable writes the components of both sets as a table, and the legend. It returns "" if
 // the policy compares the order of the GPUs only.
-func (e *Explanation) figures() string {
+func (e *Explanation) figuresTable() string {
 	if slices.Equal(e.Key, []key.Component{key.ByOrder}) {
 		return ""
 	}

@@ -22,7 +22,7 @@ func (e *Explanation) Text(figures bool) string {
 		text = fmt.Sprintf("%s; the next best, %s, would %s\n", links(e.Chosen.GPUs, e.Chosen.Class), wording.Ranges(e.RunnerUp.GPUs), crosses(*e.RunnerUp)) + leaves(e.Chosen)
 	}
 	if figures {
-		if table := e.figures(); table != "" {
+		if table := e.figuresTable(); table != "" {
 			text += "\n" + table
 		}
 	}

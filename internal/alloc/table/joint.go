@@ -78,7 +78,7 @@ func (j *jointSearch) bestFrom(i int, left set) jointValue {
 
 // restValue returns what the rest adds to the value.
 func (j *jointSearch) restValue(rest set) jointValue {
-	capability, cut := int64(j.rows[rest].capability), j.cut(j.free&^rest, rest)
+	capability, cut := int64(j.rows[rest].capability), j.cutWeight(j.free&^rest, rest)
 	if j.restFirst {
 		return jointValue{0, capability, -cut}
 	}

@@ -14,7 +14,7 @@ import (
 // allocates nothing once the first pick by the policy has built the table. ok is false
 // if there is no such set.
 func (s *Solver) pickMask(policy key.Policy, free, required uint32, n int) (gpus uint32, ok bool) {
-	best := s.load().best(query{policy: policy, free: set(free), required: set(required), n: n})
+	best := s.load().bestSet(query{policy: policy, free: set(free), required: set(required), n: n})
 	return uint32(best), best != 0
 }
 

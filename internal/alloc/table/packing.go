@@ -1,13 +1,13 @@
 package table
 
-// packings returns, for every set, the greatest number of disjoint subsets of k members
+// maxPackings returns, for every set, the greatest number of disjoint subsets of k members
 // that fit.
 //
 // A best packing either leaves some member out, and then it is one of the set without
 // that member, or it uses all members, and then one of its subsets has the lowest
 // member. The second case is possible only if k divides the size of the set and the set
 // without any one member has room for one subset less.
-func packings(fit []bool, k int) []uint8 {
+func maxPackings(fit []bool, k int) []uint8 {
 	most := make([]uint8, len(fit))
 	for i := range most {
 		x := set(i)

@@ -1,13 +1,13 @@
 package table
 
-// fits returns, for every set of GPUs, whether a ring over it exists in the graph with
+// setsWithRing returns, for every set of GPUs, whether a ring over it exists in the graph with
 // these neighbours: it has at most one GPU, is an edge, or the graph has a Hamiltonian
 // cycle through exactly the set.
 //
 // ends[x] are the GPUs at which a path can end that starts at the lowest GPU of x and
 // visits all of x once. It closes to a ring if such an end is a neighbour of the start;
 // an edge is a ring there and back. The time is O(n·2^n).
-func fits(neighbours []set) []bool {
+func setsWithRing(neighbours []set) []bool {
 	ends := make([]set, 1<<len(neighbours))
 	fit := make([]bool, len(ends))
 	fit[0] = true
@@ -21,11 +21,11 @@ func fits(neighbours []set) []bool {
 		}
 		var end set
 		for left := others; left != 0; left &^= left.first() {
-			if ends[x&^left.first()]&neighbours[left.index()] != 0 {
+			if ends[x&^left.first()]&neighbours[left.lowestMember()] != 0 {
 				end |= left.first()
 			}
 		}
-		ends[x], fit[x] = end, end&neighbours[first.index()] != 0
+		ends[x], fit[x] = end, end&neighbours[first.lowestMember()] != 0
 	}
 	return fit
 }

@@ -2,20 +2,20 @@ package table
 
 import "github.com/metax-ctk/container-toolkit/internal/alloc/key"
 
-// best returns the best set for q; it is empty if no set meets q.
-func (t *table) best(q query) set {
+// bestSet returns the best set for q; it is empty if no set meets q.
+func (t *table) bestSet(q query) set {
 	if q.n < 1 || q.n > q.free.len() || q.required.len() > q.n {
 		return 0
 	}
 	if q.required|q.excluded == 0 && (q.scope == key.Any || q.scope == key.Node) && len(t.rows) <= 1<<MaxComplete && q.policy.Objective() != key.ObjectiveWeighted {
 		return t.picks[q.policy.Objective()]()[q.free][q.n]
 	}
-	return t.search(q)
+	return t.searchBest(q)
 }
 
-// search compares the sets that meet q and returns the best; it is empty if no set
+// searchBest compares the sets that meet q and returns the best; it is empty if no set
 // meets q. Of twins it takes those with the lowest numbers.
-func (t *table) search(q query) set {
+func (t *table) searchBest(q query) set {
 	c := comparison{evaluator: t.evaluator(q), query: q, key: q.policy.Key(), scoped: q.scope != key.Any && q.scope != key.Node}
 	pickable := q.free &^ q.required &^ q.excluded
 	for _, twins := range t.twins {
@@ -73,7 +73,7 @@ func (c *comparison) visit(g, more int, s set) {
 // consider takes s if it is better than the best so far. It computes components only up
 // to the one that decides.
 func (c *comparison) consider(s set) {
-	if s == 0 || (c.scoped && !c.within(c.scope, s)) {
+	if s == 0 || (c.scoped && !c.withinScope(c.scope, s)) {
 		return
 	}
 	rest := c.free &^ s
@@ -125,11 +125,11 @@ func (e *evaluator) value(c key.Component, s, rest set) int64 {
 	case key.ByRest:
 		return int64(e.rows[rest].capability)
 	case key.ByCut:
-		return -e.cut(s, rest)
+		return -e.cutWeight(s, rest)
 	case key.ByLocality:
 		return int64(e.rows[s].locality)
 	case key.ByScore:
-		return e.policy.Score(int64(e.rows[s].weight), e.cut(s, rest))
+		return e.policy.Score(int64(e.rows[s].weight), e.cutWeight(s, rest))
 	case key.ByJobs:
 		return -int64(e.jobs[rest])
 	}

@@ -16,7 +16,7 @@ func setOf(gpus []int) (s set) {
 func (s set) gpus() []int {
 	list := make([]int, 0, s.len())
 	for ; s != 0; s &^= s.first() {
-		list = append(list, s.index())
+		list = append(list, s.lowestMember())
 	}
 	return list
 }
@@ -26,8 +26,8 @@ func (s set) len() int { return bits.OnesCount32(uint32(s)) }
 // first returns the set of the lowest member, and the empty set if s is empty.
 func (s set) first() set { return s & -s }
 
-// index returns the lowest member of a set that is not empty.
-func (s set) index() int { return bits.TrailingZeros32(uint32(s)) }
+// lowestMember returns the lowest member of a set that is not empty.
+func (s set) lowestMember() int { return bits.TrailingZeros32(uint32(s)) }
 
 // before reports whether s, listed ascending, comes before a different set t of the
 // same size: s has the lowest GPU that only one of them has.

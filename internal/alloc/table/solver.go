@@ -34,7 +34,7 @@ func queryOf(q key.Question) query {
 // Solve returns the best set; ok is false if no set meets the question.
 func (s *Solver) Solve(q key.Question) (solution key.Solution, ok bool) {
 	t := s.load()
-	best := t.best(queryOf(q))
+	best := t.bestSet(queryOf(q))
 	if best == 0 {
 		return key.Solution{}, false
 	}
@@ -47,8 +47,8 @@ func (s *Solver) Figures(q key.Question, gpus []int) key.Candidate {
 	free, x := setOf(q.Free), setOf(gpus)
 	row, rest := t.rows[x], free&^x
 	c := key.Candidate{
-		GPUs: gpus, Class: row.class, Capability: t.capability(x), Weight: int(row.weight),
-		Rest: t.capability(rest), Cut: int(t.cut(x, rest)), Locality: int(row.locality),
+		GPUs: gpus, Class: row.class, Capability: t.capabilityCounts(x), Weight: int(row.weight),
+		Rest: t.capabilityCounts(rest), Cut: int(t.cutWeight(x, rest)), Locality: int(row.locality),
 	}
 	switch q.Policy.Objective() {
 	case key.ObjectiveWeighted:

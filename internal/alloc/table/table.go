@@ -83,7 +83,7 @@ func (t *table) sumPairs(g *link.Graph) {
 		}
 		a := x.first()
 		b := (x &^ a).first()
-		i, j := a.index(), b.index()
+		i, j := a.lowestMember(), b.lowestMember()
 		withoutA, withoutB, without := &t.rows[x&^a], &t.rows[x&^b], &t.rows[x&^a&^b]
 		r.weight = withoutA.weight + withoutB.weight - without.weight + uint32(g.Weight(i, j))
 		r.locality = withoutA.locality + withoutB.locality - without.locality + uint16(g.Locality(i, j))
@@ -105,14 +105,14 @@ func (t *table) countSets(g *link.Graph) {
 		t.classes = t.classes[:last]
 	}
 	for _, class := range t.classes {
-		fit := fits(neighbours(g, class))
+		fit := setsWithRing(neighbours(g, class))
 		for x := range fit {
 			if fit[x] {
 				t.rows[x].class = max(t.rows[x].class, class)
 			}
 		}
 		for _, size := range t.sizes {
-			for x, most := range packings(fit, size) {
+			for x, most := range maxPackings(fit, size) {
 				r := &t.rows[x]
 				r.capability = r.capability<<countBits(size) | uint64(most)
 			}
@@ -140,15 +140,15 @@ func (t *table) bestOfAll(p key.Policy) [][MaxComplete + 1]set {
 	for free := range picks {
 		q := query{policy: p, free: set(free)}
 		for q.n = 1; q.n <= q.free.len(); q.n++ {
-			picks[free][q.n] = t.search(q)
+			picks[free][q.n] = t.searchBest(q)
 		}
 	}
 	return picks
 }
 
-// capability unpacks the counts of a set, the most important first. Sizes larger than
+// capabilityCounts unpacks the counts of a set, the most important first. Sizes larger than
 // the set are left out.
-func (t *table) capability(s set) []key.Count {
+func (t *table) capabilityCounts(s set) []key.Count {
 	counts := []key.Count{}
 	packed := t.rows[s].capability
 	shift := len(t.classes) * t.bitsOfClass()
@@ -171,14 +171,14 @@ func (t *table) bitsOfClass() (n int) {
 	return n
 }
 
-// cut returns the weight of the links between two disjoint sets: the weight of their
+// cutWeight returns the weight of the links between two disjoint sets: the weight of their
 // union less that of each of them.
-func (t *table) cut(s, rest set) int64 {
+func (t *table) cutWeight(s, rest set) int64 {
 	return int64(t.rows[s|rest].weight) - int64(t.rows[s].weight) - int64(t.rows[rest].weight)
 }
 
-// within reports whether the set is within the scope.
-func (t *table) within(scope key.Scope, s set) bool {
+// withinScope reports whether the set is within the scope.
+func (t *table) withinScope(scope key.Scope, s set) bool {
 	r := &t.rows[s]
 	return scope.Allows(r.place) && (scope != key.Link || r.class == topology.MX)
 }

@@ -7,7 +7,7 @@ func twinsOf(g *link.Graph) (all []set) {
 next:
 	for i := range g.Len() {
 		for at, twins := range all {
-			if g.Alike(i, twins.index()) {
+			if g.Alike(i, twins.lowestMember()) {
 				all[at] |= 1 << i
 				continue next
 			}

@@ -55,11 +55,11 @@ func emptyCurve(s *shape, ly *layout, lo, hi int, rows uint8) *curve {
 	return c
 }
 
-// at returns the entry for s GPUs and pool p, which has a row.
-func (c *curve) at(p, s int) int { return c.row[p] + s }
+// entryAt returns the entry for s GPUs and pool p, which has a row.
+func (c *curve) entryAt(p, s int) int { return c.row[p] + s }
 
-// chosen returns the number of GPUs of an entry.
-func (c *curve) chosen(e int) int { return c.lo + e%(c.hi-c.lo+1) }
+// chosenCount returns the number of GPUs of an entry.
+func (c *curve) chosenCount(e int) int { return c.lo + e%(c.hi-c.lo+1) }
 
 // poolOf returns the size of the pool of an entry.
 func (c *curve) poolOf(e int) int {
@@ -103,13 +103,13 @@ func (m *memory) newCurve(ly *layout, p part, out link.Rank, from, to int) *curv
 		c = leafCurve(p.shape, ly, from, to)
 	} else {
 		l, r := m.curve(ly, p.left, in, to), m.curve(ly, p.right, in, to)
-		c = merge(p.shape, ly, l, r, from, to)
+		c = mergeCurves(p.shape, ly, l, r, from, to)
 	}
 	if in != out {
-		ly.rejoin(in, out, p.free, func(word int, value func(s int) int64) {
+		ly.changeJoinRank(in, out, p.free, func(word int, value func(s int) int64) {
 			for e, first := range c.words[0] {
 				if first > leastSet {
-					c.words[word][e] += value(c.chosen(e))
+					c.words[word][e] += value(c.chosenCount(e))
 				}
 			}
 		})
@@ -134,7 +134,7 @@ func leafCurve(s *shape, ly *layout, from, to int) *curve {
 		if ly.job != 0 {
 			p = 1 - n
 		}
-		e := c.at(p, n)
+		e := c.entryAt(p, n)
 		c.words[0][e] = 0
 		entries = append(entries, int32(e))
 	}
@@ -154,14 +154,14 @@ func (c *curve) endPool(how poolRule) *curve {
 	d.l, d.r = c.l, c.r
 	source := make([]int32, len(d.order))
 	place := func(from int) (to int, first int64) {
-		p, s := c.poolOf(from), c.chosen(from)
+		p, s := c.poolOf(from), c.chosenCount(from)
 		if s == 0 && how == poolLone && c.lo == 0 {
-			return d.at(0, 0), -int64(hierarchy.FewestJobs(size)) * c.layout.job
+			return d.entryAt(0, 0), -int64(hierarchy.FewestJobs(size)) * c.layout.job
 		}
 		if s == 0 && intact { // for a set without GPUs, only the jobs count
-			return d.at(size%hierarchy.MaxBuddy, 0), -int64(size/hierarchy.MaxBuddy) * c.layout.job
+			return d.entryAt(size%hierarchy.MaxBuddy, 0), -int64(size/hierarchy.MaxBuddy) * c.layout.job
 		}
-		return d.at(0, s), c.words[0][from] - int64(hierarchy.FewestJobs(p))*c.layout.job
+		return d.entryAt(0, s), c.words[0][from] - int64(hierarchy.FewestJobs(p))*c.layout.job
 	}
 	for _, e := range c.sorted {
 		from := int(e)
@@ -199,17 +199,17 @@ func (c *curve) compare(e int, other *curve, of int, first int64) int {
 	return 0
 }
 
-// pick calls visit with each GPU of an entry's set; at are the free GPUs of the shape.
-func (c *curve) pick(e int, at []int32, visit func(gpu int32)) {
-	s := c.chosen(e)
+// visitGPUs calls visit with each GPU of an entry's set; at are the free GPUs of the shape.
+func (c *curve) visitGPUs(e int, at []int32, visit func(gpu int32)) {
+	s := c.chosenCount(e)
 	switch {
 	case s == 0: // no GPU of this part
 	case c.l == nil:
 		visit(at[0])
 	default:
-		left, right := c.of.split(at)
-		c.l.pick(int(c.left[e]), left, visit)
-		c.r.pick(int(c.right[e]), right, visit)
+		left, right := c.of.splitHalves(at)
+		c.l.visitGPUs(int(c.left[e]), left, visit)
+		c.r.visitGPUs(int(c.right[e]), right, visit)
 	}
 }
 
@@ -219,9 +219,9 @@ func (c *curve) classOf(e int, ranks []link.Rank) topology.Kind {
 	for c.l != nil {
 		left, right := int(c.left[e]), int(c.right[e])
 		switch {
-		case c.l.chosen(left) == 0:
+		case c.l.chosenCount(left) == 0:
 			c, e = c.r, right
-		case c.r.chosen(right) == 0:
+		case c.r.chosenCount(right) == 0:
 			c, e = c.l, left
 		default:
 			return ranks[c.of.rank].Class
@@ -230,9 +230,9 @@ func (c *curve) classOf(e int, ranks []link.Rank) topology.Kind {
 	return topology.MX
 }
 
-// split divides a list that has an item for each free GPU of a shape into those of the
+// splitHalves divides a list that has an item for each free GPU of a shape into those of the
 // halves.
-func (s *shape) split(at []int32) (left, right []int32) {
+func (s *shape) splitHalves(at []int32) (left, right []int32) {
 	if s.halves == "" {
 		return at[:s.left.free], at[s.left.free:]
 	}

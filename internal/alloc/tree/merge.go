@@ -16,8 +16,8 @@ var (
 	anyNumber = interval{0, MaxGPUs}
 )
 
-// merge returns the curve for from to to GPUs of a shape with these halves.
-func merge(s *shape, ly *layout, l, r *curve, from, to int) *curve {
+// mergeCurves returns the curve for from to to GPUs of a shape with these halves.
+func mergeCurves(s *shape, ly *layout, l, r *curve, from, to int) *curve {
 	g := merger{curve: emptyCurve(s, ly, from, to, rowsOf(l, r))}
 	g.l, g.r = l, r
 	if s.halves != "" {
@@ -25,7 +25,7 @@ func merge(s *shape, ly *layout, l, r *curve, from, to int) *curve {
 	}
 	// in the order of the sets, so that of two equal ones the first stays
 	for _, i := range l.sorted {
-		p, a := l.poolOf(int(i)), l.chosen(int(i))
+		p, a := l.poolOf(int(i)), l.chosenCount(int(i))
 		for q := range 8 {
 			if r.rows>>q&1 == 1 {
 				g.joinEntry(int(i), a, p, q)
@@ -41,9 +41,9 @@ func merge(s *shape, ly *layout, l, r *curve, from, to int) *curve {
 		}
 	}
 	if g.interleaver != nil {
-		g.interleaver.sort()
+		g.interleaver.sortInterleaved()
 	} else {
-		g.sort()
+		g.sortByHalves()
 	}
 	return g.curve
 }
@@ -91,7 +91,7 @@ func (g *merger) join(i, a, q, dst int, with interval, carry int64) {
 		return
 	}
 	first := g.l.words[0][i] + carry
-	j, e := g.r.at(q, lo), g.at(dst, a+lo)
+	j, e := g.r.entryAt(q, lo), g.entryAt(dst, a+lo)
 	words := g.r.words[0][j : j+hi-lo+1]
 	best, left, right := g.words[0][e:][:len(words)], g.left[e:][:len(words)], g.right[e:][:len(words)]
 	single := len(g.words) == 1 && g.interleaver == nil && g.rows&(g.rows-1) == 0
@@ -115,7 +115,7 @@ func (g *merger) worse(a, b, i, j int32) bool {
 		}
 	}
 	if g.interleaver != nil {
-		return g.interleaver.compare(a, b, i, j) > 0
+		return g.interleaver.compareSets(a, b, i, j) > 0
 	}
 	// sets of the left half come in their order, so a later one is not better
 	return a == i && g.r.order[b] > g.r.order[j]

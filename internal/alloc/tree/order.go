@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// sort puts the entries in order if the left half has the lower GPU numbers: by the order
+// sortByHalves puts the entries in order if the left half has the lower GPU numbers: by the order
 // of the left sets and, if these are the same, of the right ones.
-func (c *curve) sort() {
+func (c *curve) sortByHalves() {
 	entries := sortBy(c.entries(), len(c.r.sorted), func(e int32) int32 { return c.r.order[c.right[e]] })
 	entries = sortBy(entries, len(c.l.sorted), func(e int32) int32 { return c.l.order[c.left[e]] })
 	c.setOrder(entries)
@@ -66,13 +66,13 @@ func newInterleaver(c *curve) *interleaver {
 		places[i] = int32(i)
 	}
 	m := &interleaver{curve: c}
-	m.left, m.right = c.of.split(places)
+	m.left, m.right = c.of.splitHalves(places)
 	return m
 }
 
-// compare returns a negative number if the set of entries a of the left half and b of the
+// compareSets returns a negative number if the set of entries a of the left half and b of the
 // right comes before that of i and j.
-func (m *interleaver) compare(a, b, i, j int32) int {
+func (m *interleaver) compareSets(a, b, i, j int32) int {
 	left, right := m.differ(a, b, i, j)
 	if left < right {
 		return int(m.l.order[a] - m.l.order[i])
@@ -93,11 +93,11 @@ func (m *interleaver) differ(a, b, i, j int32) (left, right int32) {
 	return left, right
 }
 
-// sort puts the curve's entries in order.
-func (m *interleaver) sort() {
+// sortInterleaved puts the curve's entries in order.
+func (m *interleaver) sortInterleaved() {
 	entries := m.entries()
 	slices.SortFunc(entries, func(x, y int32) int {
-		return m.compare(m.curve.left[x], m.curve.right[x], m.curve.left[y], m.curve.right[y])
+		return m.compareSets(m.curve.left[x], m.curve.right[x], m.curve.left[y], m.curve.right[y])
 	})
 	m.setOrder(entries)
 }

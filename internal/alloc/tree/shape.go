@@ -70,8 +70,8 @@ type view struct {
 	across []bool // by rank, as in shapeKey
 }
 
-// view returns a view in which all GPUs are in use.
-func (d *dendrogram) view(f demand) *view {
+// newView returns a view in which all GPUs are in use.
+func (d *dendrogram) newView(f demand) *view {
 	v := &view{
 		demand: f, states: make([]state, len(d.leaf)), parts: make([]part, len(d.vertices)),
 		stale: make([]bool, len(d.vertices)), across: make([]bool, len(d.ranks)),
@@ -82,9 +82,9 @@ func (d *dendrogram) view(f demand) *view {
 	return v
 }
 
-// update brings the view up to date and returns the part of the root. It costs little if
+// updateView brings the view up to date and returns the part of the root. It costs little if
 // little has changed.
-func (m *memory) update(d *dendrogram, v *view, states []state) part {
+func (m *memory) updateView(d *dendrogram, v *view, states []state) part {
 	for gpu, s := range states {
 		if v.states[gpu] == s {
 			continue
@@ -123,7 +123,7 @@ func (m *memory) part(v *view, x *vertex) part {
 		fallthrough
 	case other.shape == nil:
 		if v.mtf && x.cluster {
-			p.pool = p.pool.ended()
+			p.pool = p.pool.atClusterEnd()
 		}
 		return p
 	}
@@ -194,9 +194,9 @@ func (m *memory) shape(key shapeKey) *shape {
 	return s
 }
 
-// ended returns the rule for a part with which its cluster ends, because no other GPU of
+// atClusterEnd returns the rule for a part with which its cluster ends, because no other GPU of
 // the cluster is free.
-func (p poolRule) ended() poolRule {
+func (p poolRule) atClusterEnd() poolRule {
 	if p == poolWhole || p == poolLone {
 		return poolLone
 	}

@@ -104,24 +104,24 @@ func (t *Solver) best(q key.Question) (best key.Solution, ok bool) {
 // if no set does.
 func (t *Solver) bestMeeting(q key.Question, f demand) (best key.Solution, ok bool) {
 	m := t.memory
-	p := m.update(t.dendrogram, m.view(t.dendrogram, f), statesOf(q, len(t.dendrogram.leaf)))
+	p := m.updateView(t.dendrogram, m.view(t.dendrogram, f), statesOf(q, len(t.dendrogram.leaf)))
 	if q.N < p.lo || q.N > p.hi {
 		return best, false
 	}
 	if f.mtf {
-		p.pool = p.pool.ended()
+		p.pool = p.pool.atClusterEnd()
 	}
 	c := m.newCurve(m.layout(layoutOf(q), t.dendrogram), p, m.ranks[p.rank], q.N, q.N)
-	if c.rows&1 == 0 || c.words[0][c.at(0, q.N)] < leastSet {
+	if c.rows&1 == 0 || c.words[0][c.entryAt(0, q.N)] < leastSet {
 		return best, false
 	}
 	at := make([]int32, len(q.Free))
 	for i, gpu := range q.Free {
 		at[i] = int32(gpu)
 	}
-	e := c.at(0, q.N)
+	e := c.entryAt(0, q.N)
 	best = key.Solution{GPUs: make([]int, 0, q.N), Class: c.classOf(e, m.ranks), Method: "tree"}
-	c.pick(e, at, func(gpu int32) { best.GPUs = append(best.GPUs, int(gpu)) })
+	c.visitGPUs(e, at, func(gpu int32) { best.GPUs = append(best.GPUs, int(gpu)) })
 	slices.Sort(best.GPUs)
 	return best, true
 }
@@ -145,7 +145,7 @@ func statesOf(q key.Question, gpus int) []state {
 func (m *memory) view(d *dendrogram, f demand) *view {
 	i := slices.IndexFunc(m.views, func(v *view) bool { return v.demand == f })
 	if i < 0 {
-		m.views = append(m.views[:min(len(m.views), maxViews-1)], d.view(f))
+		m.views = append(m.views[:min(len(m.views), maxViews-1)], d.newView(f))
 		i = len(m.views) - 1
 	}
 	v := m.views[i]

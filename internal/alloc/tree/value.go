@@ -110,7 +110,7 @@ func (d *dendrogram) eachCount(visit func(class topology.Kind, shift int)) {
 	}
 }
 
-// rejoin changes values from rank in, which joins the halves of a vertex, to rank out,
+// changeJoinRank changes values from rank in, which joins the halves of a vertex, to rank out,
 // which joins the vertex with the other half. It calls add with each word that changes,
 // and by how much if s of the vertex's free GPUs are chosen.
 //
@@ -118,7 +118,7 @@ func (d *dendrogram) eachCount(visit func(class topology.Kind, shift int)) {
 // pairs is stored as the difference from its value if all pairs of the vertex had rank in,
 // so that merging two halves adds nothing to it. Here it becomes the difference from
 // rank out.
-func (ly *layout) rejoin(in, out link.Rank, gpus int, add func(word int, value func(s int) int64)) {
+func (ly *layout) changeJoinRank(in, out link.Rank, gpus int, add func(word int, value func(s int) int64)) {
 	weight := int64(in.Weight) - int64(out.Weight)
 	local := int64(in.Locality) - int64(out.Locality)
 	for _, f := range ly.fields {

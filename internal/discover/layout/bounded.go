@@ -65,9 +65,9 @@ func (b *bounded) close() {
 	close(b.work)
 }
 
-// do calls read and returns nil if it came back in time. Otherwise what read sets must not be
+// readInTime calls read and returns nil if it came back in time. Otherwise what read sets must not be
 // used, because it may still run.
-func (b *bounded) do(read func()) error {
+func (b *bounded) readInTime(read func()) error {
 	if b.late != nil {
 		return b.late
 	}

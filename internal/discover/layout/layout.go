@@ -72,7 +72,7 @@ func (l Layout) LinkKind(a, b gpu.BDF) (kind topology.Kind, ok bool) {
 	link, there := from[b]
 	back, returns := to[a]
 	if there || returns {
-		link = weaker(link, back)
+		link = weakerRow(link, back)
 		return link.kind, link.known
 	}
 	return topology.Unknown, len(from) > 0 && len(to) > 0
@@ -100,7 +100,7 @@ func Read(files Files, links bool) Layout {
 	r.out.GPUs = make(map[gpu.BDF]GPU, len(nodes))
 	r.dropShared(nodes)
 	if links {
-		r.links(nodes)
+		r.readLinks(nodes)
 	}
 	for _, n := range nodes {
 		if was, twice := r.out.GPUs[n.bdf]; twice && was.State > n.State {
@@ -125,7 +125,7 @@ func (r *reader) nodes() (nodes []node) {
 	var dir string
 	var names []string
 	var err error
-	if r.do(func() { dir, names, err = listNodes(r.readDir) }) != nil {
+	if r.readInTime(func() { dir, names, err = listNodes(r.readDir) }) != nil {
 		return nil
 	}
 	if err != nil {
@@ -145,7 +145,7 @@ func (r *reader) nodes() (nodes []node) {
 	for _, n := range nodes {
 		var isGPU bool
 		var problems []error
-		if r.do(func() { isGPU, problems = r.node(&n) }) != nil {
+		if r.readInTime(func() { isGPU, problems = r.node(&n) }) != nil {
 			r.out.Unread = r.late
 			break
 		}

@@ -9,9 +9,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
-// links reads the rows of all GPUs. A row that leads to no GPU is left out, and so are all rows
+// readLinks reads the rows of all GPUs. A row that leads to no GPU is left out, and so are all rows
 // of and to nodes that share an address.
-func (r *reader) links(nodes []node) {
+func (r *reader) readLinks(nodes []node) {
 	address, count := map[int]gpu.BDF{}, map[gpu.BDF]int{}
 	for _, n := range nodes {
 		address[n.number] = n.bdf
@@ -24,7 +24,7 @@ func (r *reader) links(nodes []node) {
 		}
 		var rows map[int]row
 		var err error
-		if r.do(func() { rows, err = r.rows(n.dir) }) != nil {
+		if r.readInTime(func() { rows, err = r.rows(n.dir) }) != nil {
 			return
 		}
 		if err != nil {
@@ -59,7 +59,7 @@ func (r *reader) rows(dir string) (map[int]row, error) {
 				return nil, err
 			}
 			if to, link, ok := parseLink(text); ok {
-				direct[to] = weaker(direct[to], link)
+				direct[to] = weakerRow(direct[to], link)
 			}
 		}
 		maps.Copy(rows, direct)

@@ -91,9 +91,9 @@ type row struct {
 	known bool
 }
 
-// weaker returns the row that counts of two for the same pair. One that is not understood says
+// weakerRow returns the row that counts of two for the same pair. One that is not understood says
 // nothing.
-func weaker(a, b row) row {
+func weakerRow(a, b row) row {
 	if !a.known || (b.known && b.kind < a.kind) {
 		return b
 	}

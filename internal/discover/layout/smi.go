@@ -44,7 +44,7 @@ func fillReading(b *bounded, g gpu.GPU, r *gpu.Reading) {
 	readOf := func(of gpu.BDF, name string, use func(text string)) {
 		var text string
 		var err error
-		if b.do(func() { text, err = b.readFile(pciDir + of.String() + "/" + name) }) == nil && err == nil {
+		if b.readInTime(func() { text, err = b.readFile(pciDir + of.String() + "/" + name) }) == nil && err == nil {
 			use(text)
 		}
 	}

@@ -69,7 +69,7 @@ func Inspect(host *hostfs.Root, i Install) Inspection {
 	}
 	s := scanLibraries(host, known, i.Dir, driverDir(host))
 	c := closure{scan: s, needed: map[string][]string{}, versions: map[string][]string{}}
-	for _, l := range s.links() {
+	for _, l := range s.missingLinks() {
 		s.present[l.Name] = true // the container will have the link
 	}
 	var found Inspection
@@ -86,10 +86,10 @@ func Inspect(host *hostfs.Root, i Install) Inspection {
 		found.Machine = s.kind.String()
 	}
 	if this, ok := machines[runtime.GOARCH]; ok && host.Real() && found.Machine != "" && this != found.Machine {
-		s.note("foreign", "the libraries are for %s, this machine is %s", found.Machine, this)
+		s.addNote("foreign", "the libraries are for %s, this machine is %s", found.Machine, this)
 	}
 	c.resolve(&found)
-	for _, n := range s.summarized() {
+	for _, n := range s.limitedNotes() {
 		found.Problems = append(found.Problems, Problem{n.kind, n.text})
 	}
 	return found
@@ -121,7 +121,7 @@ func (c *closure) add(e entry) {
 			continue
 		}
 		if _, known := c.needed[name]; !known && len(c.needed) == maxOthers {
-			c.note("needed", "%s needs %q, which was not searched: the limit of %d names is reached", c.host.Join(e.file), name, maxOthers)
+			c.addNote("needed", "%s needs %q, which was not searched: the limit of %d names is reached", c.host.Join(e.file), name, maxOthers)
 			continue
 		}
 		c.needed[name] = append(c.needed[name], e.path)
@@ -146,7 +146,7 @@ func (c *closure) alongRunpath(e entry, name string) bool {
 			continue
 		}
 		if c.lookups++; c.lookups > maxLookups {
-			c.note("needed", "the RUNPATH of %s was not searched completely: the limit of %d lookups is reached", c.host.Join(e.file), maxLookups)
+			c.addNote("needed", "the RUNPATH of %s was not searched completely: the limit of %d lookups is reached", c.host.Join(e.file), maxLookups)
 			return false
 		}
 		file, err := c.host.Resolve(path.Join(dir, name))
@@ -182,9 +182,9 @@ func (c *closure) resolve(found *Inspection) {
 // software, which its packages may have added to ld.so.conf: a container gets only one
 // version of that software.
 func (c *closure) systemDirs() []string {
-	all, err := ldconf.Directories(files{c.host}, "/etc/ld.so.conf", "", func(text string) { c.note("system", "%s", text) })
+	all, err := ldconf.Directories(files{c.host}, "/etc/ld.so.conf", "", func(text string) { c.addNote("system", "%s", text) })
 	if err != nil {
-		c.note("system", "%v: the rest is ignored", err)
+		c.addNote("system", "%v: the rest is ignored", err)
 	}
 	if triplet, ok := multiarch[c.kind.Machine]; ok {
 		all = append(all, "/lib/"+triplet, "/usr/lib/"+triplet)

@@ -100,7 +100,7 @@ func List(host *hostfs.Root, env string) Listing {
 		candidates = append(candidates, env)
 	}
 	for _, c := range candidates {
-		err := l.add(host, c)
+		err := l.addInstall(host, c)
 		if err == nil {
 			continue
 		}
@@ -127,8 +127,8 @@ func (l *Listing) warn(format string, a ...any) {
 // errNoDir reports a file where a directory was expected.
 var errNoDir = errors.New("not a directory")
 
-// add examines a path under which MXMACA may be known.
-func (l *Listing) add(host *hostfs.Root, name string) error {
+// addInstall examines a path under which MXMACA may be known.
+func (l *Listing) addInstall(host *hostfs.Root, name string) error {
 	dir, err := host.Resolve(name)
 	if err != nil {
 		return fmt.Errorf("%s does not lead to it: %w", name, wording.Cause(err))

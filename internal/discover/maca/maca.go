@@ -49,7 +49,7 @@ func Read(host *hostfs.Root) Report {
 		return r
 	}
 	var l Listing
-	if err := l.add(host, Path); err != nil {
+	if err := l.addInstall(host, Path); err != nil {
 		r.Warnings = []string{"no MXMACA: " + err.Error()}
 		return r
 	}

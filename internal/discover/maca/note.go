@@ -17,7 +17,7 @@ type notes struct {
 	count map[string]int
 }
 
-func (n *notes) note(kind, format string, a ...any) {
+func (n *notes) addNote(kind, format string, a ...any) {
 	if n.count == nil {
 		n.count = map[string]int{}
 	}
@@ -26,9 +26,9 @@ func (n *notes) note(kind, format string, a ...any) {
 	}
 }
 
-// summarized returns the notes in their order; the last of a kind with too many says
+// limitedNotes returns the notes in their order; the last of a kind with too many says
 // how many more there are.
-func (n *notes) summarized() []note {
+func (n *notes) limitedNotes() []note {
 	var all []note
 	seen := map[string]int{}
 	for _, x := range n.list {
@@ -40,10 +40,10 @@ func (n *notes) summarized() []note {
 	return all
 }
 
-// texts are all notes as warnings.
-func (n *notes) texts() []string {
+// asWarnings are all notes as warnings.
+func (n *notes) asWarnings() []string {
 	var texts []string
-	for _, x := range n.summarized() {
+	for _, x := range n.limitedNotes() {
 		texts = append(texts, x.text)
 	}
 	return texts

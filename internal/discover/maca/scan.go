@@ -68,13 +68,13 @@ func scanLibraries(host *hostfs.Root, known, dir, driver string) *scan {
 		names, err := host.ReadDir(f.at)
 		if err != nil {
 			if host.Exists(f.at) {
-				s.note("directories", "%v", err)
+				s.addNote("directories", "%v", err)
 			}
 			continue
 		}
 		f.files = slices.DeleteFunc(names, func(n string) bool { return !isLibrary(n) })
 		if len(f.files) > maxFiles {
-			s.note("directories", "%s has %d libraries: only the first %d are read", host.Join(f.at), len(f.files), maxFiles)
+			s.addNote("directories", "%s has %d libraries: only the first %d are read", host.Join(f.at), len(f.files), maxFiles)
 			f.files = f.files[:maxFiles]
 		}
 		if len(f.files) > 0 {
@@ -98,7 +98,7 @@ func (s *scan) readLibraries() {
 			at := path.Join(f.at, name)
 			file, err := s.host.Resolve(at)
 			if err != nil {
-				s.note("broken", "%s leads nowhere: %v", s.host.Join(at), wording.Cause(err))
+				s.addNote("broken", "%s leads nowhere: %v", s.host.Join(at), wording.Cause(err))
 				continue
 			}
 			r, ok := seen[file]
@@ -106,12 +106,12 @@ func (s *scan) readLibraries() {
 				r.library, r.err = readLibrary(s.host, file)
 				seen[file] = r
 				if r.err != nil {
-					s.note("unreadable", "%v", r.err)
+					s.addNote("unreadable", "%v", r.err)
 				}
 			}
 			s.present[name] = true
 			if !slices.ContainsFunc(s.roots, func(root string) bool { return isWithin(file, root) }) {
-				s.note("outside", "%s leads out of the installation, to %s: a container will not have it", s.host.Join(at), file)
+				s.addNote("outside", "%s leads out of the installation, to %s: a container will not have it", s.host.Join(at), file)
 			}
 			s.entries = append(s.entries, entry{path.Join(f.name, name), file, r.library})
 		}
@@ -150,7 +150,7 @@ func (s *scan) dropForeign() {
 	}
 	for i, e := range s.entries {
 		if e.library != nil && e.library.Kind != s.kind {
-			s.note("foreign", "%s is left out: it is for %s, the others are for %s", s.host.Join(e.file), e.library.Kind, s.kind)
+			s.addNote("foreign", "%s is left out: it is for %s, the others are for %s", s.host.Join(e.file), e.library.Kind, s.kind)
 			s.entries[i].library = nil
 			delete(s.present, path.Base(e.path))
 		}
@@ -162,12 +162,12 @@ func (s *scan) dropForeign() {
 	}
 }
 
-// links returns the names that libraries should have and that no directory contains:
+// missingLinks returns the names that libraries should have and that no directory contains:
 // the SONAME, which programs need at run time, and the name without a version, which
 // dlopen and linkers use. Package managers create such links; a copied installation may
 // have lost them. If two libraries should have the same name, the first in the order of
 // the directories gets it.
-func (s *scan) links() []edits.LibraryLink {
+func (s *scan) missingLinks() []edits.LibraryLink {
 	var links []edits.LibraryLink
 	made := map[string]bool{}
 	for _, e := range s.entries {

@@ -124,7 +124,7 @@ func (i Install) Software(host *hostfs.Root) (edits.Software, error) {
 	if len(s.Libraries) == 0 {
 		s.Warnings = append(s.Warnings, "no shared library in "+i.Path)
 	}
-	s.Links = found.links()
+	s.Links = found.missingLinks()
 	for _, sub := range programDirs {
 		for _, name := range programs(host, i.Dir, sub) {
 			s.Programs = append(s.Programs, path.Join(s.Path, sub, name))
@@ -133,7 +133,7 @@ func (i Install) Software(host *hostfs.Root) (edits.Software, error) {
 	if i.Kind == KindMACA {
 		s.Env = variables(host, i.Dir)
 	}
-	s.Warnings = append(s.Warnings, found.texts()...)
+	s.Warnings = append(s.Warnings, found.asWarnings()...)
 	return s, nil
 }
 

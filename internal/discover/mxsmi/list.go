@@ -45,7 +45,7 @@ const (
 // is left out. A text without any GPU line is an error.
 func ParseList(text string) (List, error) {
 	p := listParser{}
-	for n, line := range lines(text) {
+	for n, line := range numberedLines(text) {
 		p.line(n, line)
 	}
 	if !p.seen {

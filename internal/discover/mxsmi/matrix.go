@@ -70,7 +70,7 @@ func parseMatrix(text string) (Matrix, error) {
 // headerAndRows finds the line of column names and the rows below it. It skips the
 // lines before and after (log header, legend), except for the number of attached GPUs.
 func headerAndRows(text string) (h header, rows [][]string, attached string, err error) {
-	for _, line := range lines(text) {
+	for _, line := range numberedLines(text) {
 		fields := strings.Fields(line)
 		switch {
 		case len(fields) == 0:

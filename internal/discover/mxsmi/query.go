@@ -38,9 +38,9 @@ func (q *query) gpu(b gpu.BDF) *gpu.GPU {
 	return q.gpus[b]
 }
 
-// list runs `mx-smi -L` and returns the address of each of the tool's GPU numbers; nil
+// queryList runs `mx-smi -L` and returns the address of each of the tool's GPU numbers; nil
 // if that is unknown.
-func (q *query) list() map[int]gpu.BDF {
+func (q *query) queryList() map[int]gpu.BDF {
 	text, err := q.run("-L")
 	var list List
 	if err == nil {
@@ -62,8 +62,8 @@ func (q *query) list() map[int]gpu.BDF {
 	return numbers
 }
 
-func (q *query) serials() {
-	log, err := q.sections("--show-sn")
+func (q *query) querySerials() {
+	log, err := q.querySections("--show-sn")
 	if err != nil {
 		q.warn("serial numbers are not known: %v", err)
 		return
@@ -84,10 +84,10 @@ func (q *query) serials() {
 	}
 }
 
-// firmware runs --show-version. MetaX has not published how it prints the version of the
+// queryFirmware runs --show-version. MetaX has not published how it prints the version of the
 // VBIOS, so a missing version is not a warning.
-func (q *query) firmware() {
-	log, err := q.sections(VersionQuery)
+func (q *query) queryFirmware() {
+	log, err := q.querySections(VersionQuery)
 	if err != nil {
 		return
 	}
@@ -96,11 +96,11 @@ func (q *query) firmware() {
 	}
 }
 
-// memory runs --show-memory, and --show-hwinfo if that does not report memory sizes.
-func (q *query) memory() {
+// queryMemory runs --show-memory, and --show-hwinfo if that does not report memory sizes.
+func (q *query) queryMemory() {
 	var failed error
 	for _, arg := range []string{"--show-memory", "--show-hwinfo"} {
-		log, err := q.sections(arg)
+		log, err := q.querySections(arg)
 		if err != nil {
 			failed = err
 			continue
@@ -127,7 +127,7 @@ func (q *query) memory() {
 	q.warn("memory sizes are not known: mx-smi --show-memory and --show-hwinfo do not report them")
 }
 
-func (q *query) sections(arg string) (Log, error) {
+func (q *query) querySections(arg string) (Log, error) {
 	text, err := q.run(arg)
 	if err != nil {
 		return Log{}, err
@@ -142,8 +142,8 @@ func (q *query) sections(arg string) (Log, error) {
 	return log, nil
 }
 
-// links runs `mx-smi topo -m`. The matrix has GPU numbers only, so it needs the list.
-func (q *query) links(numbers map[int]gpu.BDF) map[[2]gpu.BDF]topology.Kind {
+// queryLinks runs `mx-smi topo -m`. The matrix has GPU numbers only, so it needs the list.
+func (q *query) queryLinks(numbers map[int]gpu.BDF) map[[2]gpu.BDF]topology.Kind {
 	switch {
 	case numbers == nil:
 		q.warn(LinksUnknown + ": the matrix of mx-smi has GPU numbers only, and mx-smi -L failed")
@@ -184,8 +184,8 @@ func (q *query) links(numbers map[int]gpu.BDF) map[[2]gpu.BDF]topology.Kind {
 	return links
 }
 
-// node returns the results in the order of addresses.
-func (q *query) node(links map[[2]gpu.BDF]topology.Kind) gpu.Node {
+// buildNode returns the results in the order of addresses.
+func (q *query) buildNode(links map[[2]gpu.BDF]topology.Kind) gpu.Node {
 	node := gpu.NewNode("")
 	node.Warnings = q.warnings
 	at := map[gpu.BDF]int{}

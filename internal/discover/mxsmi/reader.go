@@ -32,7 +32,7 @@ type Reader struct {
 
 // List runs `mx-smi -L` alone.
 func (r Reader) List(ctx context.Context) (List, error) {
-	ctx, cancel := r.bounded(ctx)
+	ctx, cancel := r.withTimeout(ctx)
 	defer cancel()
 	text, err := r.Run(ctx, r.Path, "-L")
 	if err != nil {
@@ -45,8 +45,8 @@ func (r Reader) List(ctx context.Context) (List, error) {
 	return list, nil
 }
 
-// bounded returns a context with the Reader's deadline.
-func (r Reader) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+// withTimeout returns a context with the Reader's deadline.
+func (r Reader) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, cmp.Or(r.Timeout, DefaultTimeout))
 }
 
@@ -70,13 +70,13 @@ type Answer struct {
 // Read runs all queries. A query that fails is a warning; its facts stay empty, and
 // GPUs count as healthy.
 func (r Reader) Read(ctx context.Context) Answer {
-	ctx, cancel := r.bounded(ctx)
+	ctx, cancel := r.withTimeout(ctx)
 	defer cancel()
 	q := query{ctx: ctx, reader: r, gpus: map[gpu.BDF]*gpu.GPU{}}
-	numbers := q.list()
-	links := q.links(numbers)
-	q.serials()
-	q.memory()
-	q.firmware()
-	return Answer{Node: q.node(links), Listed: slices.SortedFunc(maps.Values(numbers), gpu.BDF.Compare)}
+	numbers := q.queryList()
+	links := q.queryLinks(numbers)
+	q.querySerials()
+	q.queryMemory()
+	q.queryFirmware()
+	return Answer{Node: q.buildNode(links), Listed: slices.SortedFunc(maps.Values(numbers), gpu.BDF.Compare)}
 }

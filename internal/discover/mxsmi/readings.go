@@ -20,13 +20,13 @@ var readingQueries = []string{"--show-usage", "--show-memory", "--show-temperatu
 // addresses. mx-smi does not report links in this way. A query that fails leaves its values
 // out; Readings fails only if all do.
 func (r Reader) Readings(ctx context.Context) ([]gpu.Reading, error) {
-	ctx, cancel := r.bounded(ctx)
+	ctx, cancel := r.withTimeout(ctx)
 	defer cancel()
 	q := query{ctx: ctx, reader: r}
 	var sections []Section
 	var failed error
 	for _, arg := range readingQueries {
-		log, err := q.sections(arg)
+		log, err := q.querySections(arg)
 		failed = cmp.Or(failed, err)
 		sections = append(sections, log.Sections...)
 	}

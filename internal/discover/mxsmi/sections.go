@@ -49,7 +49,7 @@ func (s Section) Value(key string) (string, bool) {
 // without any GPU is an error.
 func ParseSections(text string) (Log, error) {
 	p := sectionParser{}
-	for n, line := range lines(text) {
+	for n, line := range numberedLines(text) {
 		if strings.TrimSpace(line) == "End of Log" {
 			break
 		}

@@ -12,9 +12,9 @@ import (
 // gpuPrefix begins the name of a GPU in lists and sections: "GPU#0".
 const gpuPrefix = "GPU#"
 
-// lines yields the lines of a text, without white space at their ends, with their
+// numberedLines yields the lines of a text, without white space at their ends, with their
 // numbers from 1.
-func lines(text string) iter.Seq2[int, string] {
+func numberedLines(text string) iter.Seq2[int, string] {
 	return func(yield func(int, string) bool) {
 		n := 0
 		for line := range strings.SplitSeq(text, "\n") {

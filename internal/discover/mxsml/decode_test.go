@@ -97,7 +97,7 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		checkNode(t, a.Node())
-		if a.Failure != nil && a.Failure.error() == nil {
+		if a.Failure != nil && a.Failure.asError() == nil {
 			t.Error("a failure without an error")
 		}
 	})

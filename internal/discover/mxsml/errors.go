@@ -70,8 +70,8 @@ func NewFailure(err error) *Failure {
 	return &Failure{Unusable: errors.Is(err, ErrUnusable), Text: err.Error()}
 }
 
-// error returns the error of a printed failure.
-func (f Failure) error() error {
+// asError returns the error of a printed failure.
+func (f Failure) asError() error {
 	switch {
 	case f.Unusable:
 		return ErrUnusable

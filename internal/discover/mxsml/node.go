@@ -155,7 +155,7 @@ func (b *builder) device(d Device) {
 			b.warn("libmxsml: ignored the UUID %q of slice %d of GPU %s: another device or slice has the same", s.UUID, s.Index, bdf)
 			s.UUID = ""
 		}
-		g.Slices = append(g.Slices, s.slice(func(format string, a ...any) { b.warn("GPU "+bdf.String()+": "+format, a...) }))
+		g.Slices = append(g.Slices, s.toGPUSlice(func(format string, a ...any) { b.warn("GPU "+bdf.String()+": "+format, a...) }))
 	}
 	gpu.SortSlices(g.Slices)
 }

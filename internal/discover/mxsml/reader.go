@@ -36,9 +36,9 @@ type Reader struct {
 // context.DeadlineExceeded if it did not answer in time, with a *CodeError if it cannot
 // list the GPUs, and with ErrFormat. Other facts that it does not report are missing in
 // the Answer.
-func (r Reader) Read(ctx context.Context) (Answer, error) { return r.query(ctx, "node") }
+func (r Reader) Read(ctx context.Context) (Answer, error) { return r.queryLibrary(ctx, "node") }
 
-func (r Reader) query(ctx context.Context, args ...string) (Answer, error) {
+func (r Reader) queryLibrary(ctx context.Context, args ...string) (Answer, error) {
 	timeout := r.Timeout
 	if timeout == 0 {
 		timeout = DefaultTimeout
@@ -64,7 +64,7 @@ func (r Reader) answer(ctx context.Context, args []string) (Answer, error) {
 	var exit interface{ ExitCode() int }
 	switch {
 	case err == nil && a.Failure != nil:
-		return Answer{}, a.Failure.error()
+		return Answer{}, a.Failure.asError()
 	case errors.As(failed, &exit):
 		return Answer{}, fmt.Errorf("%w: %w", ErrCrashed, failed)
 	case failed != nil:

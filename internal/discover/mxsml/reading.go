@@ -10,7 +10,7 @@ import (
 // Readings queries what each GPU measures now, in the order of addresses. It fails as Read
 // does. Values that no GPU can have are missing.
 func (r Reader) Readings(ctx context.Context) ([]gpu.Reading, error) {
-	a, err := r.query(ctx, "readings")
+	a, err := r.queryLibrary(ctx, "readings")
 	if err != nil {
 		return nil, err
 	}

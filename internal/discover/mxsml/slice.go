@@ -75,7 +75,7 @@ func (r Reader) Create(ctx context.Context, s SliceRequest) (gpu.Slice, error) {
 	if err := s.Check(); err != nil {
 		return gpu.Slice{}, err
 	}
-	a, err := r.query(ctx, "sgpu", "create", "--gpu="+s.BDF.String(), "--compute="+strconv.Itoa(s.Compute),
+	a, err := r.queryLibrary(ctx, "sgpu", "create", "--gpu="+s.BDF.String(), "--compute="+strconv.Itoa(s.Compute),
 		"--memory="+strconv.Itoa(s.MemoryMiB), "--qos="+s.QoS, "--alias="+s.Alias)
 	if err != nil {
 		return gpu.Slice{}, fmt.Errorf("create a slice of GPU %s: %w", s.BDF, err)
@@ -83,7 +83,7 @@ func (r Reader) Create(ctx context.Context, s SliceRequest) (gpu.Slice, error) {
 	if a.Slice == nil {
 		return gpu.Slice{}, fmt.Errorf("create a slice of GPU %s: %w: no slice in it", s.BDF, ErrFormat)
 	}
-	return a.Slice.slice(func(string, ...any) {}), nil
+	return a.Slice.toGPUSlice(func(string, ...any) {}), nil
 }
 
 // Remove removes the slice of a GPU that has this UUID or, in decimal, index.
@@ -91,7 +91,7 @@ func (r Reader) Remove(ctx context.Context, bdf gpu.BDF, slice string) error {
 	if !gpu.ValidSliceUUID(slice) {
 		return fmt.Errorf("%w: %q is neither a UUID nor an index", ErrRequest, slice)
 	}
-	if _, err := r.query(ctx, "sgpu", "remove", "--gpu="+bdf.String(), "--slice="+slice); err != nil {
+	if _, err := r.queryLibrary(ctx, "sgpu", "remove", "--gpu="+bdf.String(), "--slice="+slice); err != nil {
 		return fmt.Errorf("remove slice %s of GPU %s: %w", slice, bdf, err)
 	}
 	return nil
@@ -103,14 +103,14 @@ func (r Reader) SetMode(ctx context.Context, bdf gpu.BDF, sliced bool) error {
 	if sliced {
 		word = "enable"
 	}
-	if _, err := r.query(ctx, "sgpu", word, "--gpu="+bdf.String()); err != nil {
+	if _, err := r.queryLibrary(ctx, "sgpu", word, "--gpu="+bdf.String()); err != nil {
 		return fmt.Errorf("%s slices of GPU %s: %w", word, bdf, err)
 	}
 	return nil
 }
 
-// slice checks and converts a slice. An invalid UUID is left out.
-func (s Slice) slice(warn func(format string, a ...any)) gpu.Slice {
+// toGPUSlice checks and converts a slice. An invalid UUID is left out.
+func (s Slice) toGPUSlice(warn func(format string, a ...any)) gpu.Slice {
 	out := gpu.Slice{
 		Kind: gpu.SliceSGPU, Index: s.Index, Alias: s.Alias, ComputePercent: s.ComputePercent, MemoryMiB: s.MemoryMiB,
 	}

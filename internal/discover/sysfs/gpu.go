@@ -74,7 +74,7 @@ func (r *reader) drmNodes(f function) (nodes []string, owner groups, missing []s
 			continue
 		}
 		nodes = append(nodes, node)
-		owner.add(node, gid, open)
+		owner.addNodeGroup(node, gid, open)
 	}
 	for _, kind := range []string{cardNode, renderNode} {
 		if !has[kind] {
@@ -116,9 +116,9 @@ func (r *reader) checkDevice(node, numbers string) (gid uint32, open bool, err e
 // groups are the groups of device nodes.
 type groups map[string]uint32
 
-// add adds the group of a node that is not open to everyone. Group 0 is left out: such a
+// addNodeGroup adds the group of a node that is not open to everyone. Group 0 is left out: such a
 // node is for root only, and no container joins root's group for it.
-func (g groups) add(node string, gid uint32, open bool) {
+func (g groups) addNodeGroup(node string, gid uint32, open bool) {
 	if !open && gid != 0 {
 		g[node] = gid
 	}

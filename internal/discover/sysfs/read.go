@@ -56,9 +56,9 @@ func (r *reader) warn(format string, a ...any) {
 	r.warnings = append(r.warnings, fmt.Sprintf(format, a...))
 }
 
-// functions returns the PCI functions of vendor 0x9999 in the order of their
+// readFunctions returns the PCI functions of vendor 0x9999 in the order of their
 // addresses.
-func (r *reader) functions() ([]function, error) {
+func (r *reader) readFunctions() ([]function, error) {
 	names, err := r.host.ReadDir(DevicesDir)
 	if err != nil {
 		return nil, err
@@ -132,12 +132,12 @@ func (r *reader) readFunction(bdf gpu.BDF, dir string) function {
 	if has("sgpu") {
 		f.sgpu = r.readSGPUDir(f)
 	}
-	f.virtfn = r.virtfns(dir, names)
+	f.virtfn = r.virtfnIndices(dir, names)
 	if has("gpuvf") {
 		f.gpuvf = r.readOptional(path.Join(dir, "gpuvf"))
 	}
 	if names != nil && !f.isVF {
-		f.sriov = r.sriov(dir, has("sriov_totalvfs"))
+		f.sriov = r.sriovState(dir, has("sriov_totalvfs"))
 	}
 	return f
 }

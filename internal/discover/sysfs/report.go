@@ -41,7 +41,7 @@ type Report struct {
 // GPUs.
 func Read(host *hostfs.Root) (Report, error) {
 	r := &reader{host: host}
-	functions, err := r.functions()
+	functions, err := r.readFunctions()
 	if err != nil {
 		return Report{}, err
 	}
@@ -170,7 +170,7 @@ func (r *reader) sharedNodes() *gpu.Shared {
 		switch {
 		case err == nil:
 			s.Nodes = append(s.Nodes, node)
-			owner.add(node, gid, open)
+			owner.addNodeGroup(node, gid, open)
 		case node == "/dev/mxcd":
 			r.warn("compute will not work, the shared control device is missing: %v", err)
 		case !errors.Is(err, fs.ErrNotExist):

@@ -198,13 +198,13 @@ func (r *reader) sgpuNodes(g gpu.GPU, p sgpu) (nodes []string, owner groups) {
 			continue
 		}
 		nodes = append(nodes, node)
-		owner.add(node, gid, open)
+		owner.addNodeGroup(node, gid, open)
 	}
 	if nodes != nil && p.dev != "" {
 		own, gid, open, err := r.sgpuDevice(p.dev)
 		if err == nil {
 			nodes = append(nodes, own)
-			owner.add(own, gid, open)
+			owner.addNodeGroup(own, gid, open)
 		} else {
 			r.warn("ignored the device of slice %d of GPU %s: %v", p.index, g.BDF, err)
 		}
@@ -220,8 +220,8 @@ func RenderNodes(g gpu.GPU) []string {
 	})
 }
 
-// virtfns returns the address to which each <dir>/virtfn<k> leads, with k.
-func (r *reader) virtfns(dir string, names []string) map[gpu.BDF]int {
+// virtfnIndices returns the address to which each <dir>/virtfn<k> leads, with k.
+func (r *reader) virtfnIndices(dir string, names []string) map[gpu.BDF]int {
 	index := map[gpu.BDF]int{}
 	for _, name := range names {
 		k, ok := parseNumbered(name, "virtfn")
@@ -238,9 +238,9 @@ func (r *reader) virtfns(dir string, names []string) map[gpu.BDF]int {
 	return index
 }
 
-// sriov returns the state of SR-IOV of a function. The kernel shows sriov_totalvfs only for a
+// sriovState returns the state of SR-IOV of a function. The kernel shows sriov_totalvfs only for a
 // function that has the capability; its driver may lower the number to 0.
-func (r *reader) sriov(dir string, capable bool) string {
+func (r *reader) sriovState(dir string, capable bool) string {
 	number := func(name string) (n uint64, known bool) {
 		file := path.Join(dir, name)
 		text, err := r.readText(file)

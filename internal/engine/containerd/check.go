@@ -55,13 +55,13 @@ func (in Input) checkResult(s engine.Setup) error {
 			return fmt.Errorf("check %s: %w", s.path, ErrOverridden)
 		}
 	}
-	return fmt.Errorf("check %s: %w", in.path(), ErrOverridden)
+	return fmt.Errorf("check %s: %w", in.configPath(), ErrOverridden)
 }
 
 // contains reports whether a table has every value of part.
 func contains(t, part map[string]any) bool {
 	both := map[string]any{}
-	merge(both, t)
-	merge(both, part)
+	mergeTables(both, t)
+	mergeTables(both, part)
 	return equalTOML(both, t)
 }

@@ -34,7 +34,7 @@ func Configure(in Input, s engine.Setup) ([]engine.Change, error) {
 		if err != nil {
 			return nil, err
 		}
-		return engine.Changed(in.path(), in.Main, text), nil
+		return engine.Changed(in.configPath(), in.Main, text), nil
 	}
 	changes, err := in.configureDropIn(s)
 	if err != nil {
@@ -65,7 +65,7 @@ func (in Input) configureDropIn(s engine.Setup) ([]engine.Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(changes, engine.Changed(in.path(), in.Main, main)...), nil
+	return append(changes, engine.Changed(in.configPath(), in.Main, main)...), nil
 }
 
 // otherSources are the files that containerd reads, without our drop-in.
@@ -81,7 +81,7 @@ func (in Input) otherSources() ([]source, error) {
 func (in Input) withChanges(changes []engine.Change) Input {
 	for _, c := range changes {
 		switch c.Path {
-		case in.path():
+		case in.configPath():
 			in.Main = c.After
 		case in.dropInPath():
 			in.DropIn = c.After

@@ -50,7 +50,7 @@ func completeTable(base, ours map[string]any) map[string]any {
 	if out == nil {
 		out = map[string]any{}
 	}
-	merge(out, ours)
+	mergeTables(out, ours)
 	runtimes := tableAt(out, "containerd", "runtimes")
 	for name, e := range tableAt(ours, "containerd", "runtimes") {
 		runtimes[name] = e // replaces a runtime of the other files with our name
@@ -70,7 +70,7 @@ func (in Input) importDropIn() ([]byte, error) {
 	}
 	pattern, narrow := in.importPatterns()
 	for _, f := range in.Imported {
-		if f.Path != in.dropInPath() && matches(pattern, f.Path) && !imported(sources, in.Version, f.Path) {
+		if f.Path != in.dropInPath() && matchesImport(pattern, f.Path) && !anyImports(sources, in.Version, f.Path) {
 			pattern = narrow
 			break
 		}
@@ -78,12 +78,12 @@ func (in Input) importDropIn() ([]byte, error) {
 	if in.Main == nil {
 		return fmt.Appendf(nil, "version = %d\nimports = [%s]\n", in.configVersion(nil), toml.Literal(pattern)), nil
 	}
-	if imported(sources, in.Version, in.dropInPath()) {
+	if anyImports(sources, in.Version, in.dropInPath()) {
 		return in.Main, nil
 	}
 	doc := sources[0].doc
 	if err := doc.Append(pattern, "imports"); err != nil {
-		return nil, fmt.Errorf("edit %s: %w", in.path(), err)
+		return nil, fmt.Errorf("edit %s: %w", in.configPath(), err)
 	}
 	return doc.Bytes(), nil
 }

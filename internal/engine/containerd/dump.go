@@ -16,7 +16,7 @@ const dumpNote = "# The settings of others are those of containerd config dump.\
 // value for what one of them sets. A drop-in that was made from a dump stays so. A nil
 // table means that the files explain the dump.
 func (in Input) unexplainedTable(all []source, base map[string]any, s engine.Setup) (map[string]any, error) {
-	dump, err := parse(File{Path: "containerd config dump", Text: in.Dump})
+	dump, err := parseConfig(File{Path: "containerd config dump", Text: in.Dump})
 	if err != nil {
 		return nil, err
 	}
@@ -29,7 +29,7 @@ func (in Input) unexplainedTable(all []source, base map[string]any, s engine.Set
 	if bytes.Contains(in.DropIn, []byte(dumpNote)) {
 		have = base
 	}
-	if !differs(t, withoutOwn(files, s.Name)) && allRuntimesKnown(t, have, s.Name) {
+	if !hasOtherValues(t, withoutOwn(files, s.Name)) && allRuntimesKnown(t, have, s.Name) {
 		return nil, nil
 	}
 	out := deepCopy(t)
@@ -49,9 +49,9 @@ func (in Input) unexplainedTable(all []source, base map[string]any, s engine.Set
 	return out, nil
 }
 
-// differs reports whether t has another value for a key of files. A key that t lacks
+// hasOtherValues reports whether t has another value for a key of files. A key that t lacks
 // does not count: this containerd does not know it.
-func differs(t, files map[string]any) bool {
+func hasOtherValues(t, files map[string]any) bool {
 	for key, v := range files {
 		got, ok := t[key]
 		if !ok {
@@ -60,7 +60,7 @@ func differs(t, files map[string]any) bool {
 		sub, is := v.(map[string]any)
 		under, was := got.(map[string]any)
 		if is && was {
-			if differs(under, sub) {
+			if hasOtherValues(under, sub) {
 				return true
 			}
 		} else if toml.Literal(got) != toml.Literal(v) {

@@ -77,7 +77,7 @@ var (
 	ErrByHand = errors.New("cannot be set in this template")
 )
 
-func (in Input) path() string { return cmp.Or(in.Path, DefaultPath) }
+func (in Input) configPath() string { return cmp.Or(in.Path, DefaultPath) }
 
 func (in Input) dropInPath() string { return cmp.Or(in.DropInPath, DefaultDropIn) }
 

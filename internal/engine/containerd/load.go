@@ -23,14 +23,14 @@ type source struct {
 // absolute paths and patterns of path.Match. The error is an *engine.SyntaxError or
 // names the key that has the wrong type.
 func Imports(text []byte, at string) ([]string, error) {
-	s, err := parse(File{Path: at, Text: text})
+	s, err := parseConfig(File{Path: at, Text: text})
 	if err != nil {
 		return nil, err
 	}
 	return s.imports(engine.Version{})
 }
 
-func parse(f File) (source, error) {
+func parseConfig(f File) (source, error) {
 	doc, err := engine.ParseTOML(f.Text)
 	if err != nil {
 		return source{}, fmt.Errorf("parse %s: %w", f.Path, err)
@@ -83,7 +83,7 @@ func (in Input) loadSources() ([]source, error) {
 		return nil, nil
 	}
 	if in.Version.AtLeast(2, 0) && bytes.HasPrefix(in.Main, []byte("\xef\xbb\xbf")) {
-		return nil, fmt.Errorf("parse %s: %w", in.path(), &engine.SyntaxError{Line: 1, Column: 1, Err: fmt.Errorf("the file begins with a byte order mark, which containerd %s does not accept", in.Version)})
+		return nil, fmt.Errorf("parse %s: %w", in.configPath(), &engine.SyntaxError{Line: 1, Column: 1, Err: fmt.Errorf("the file begins with a byte order mark, which containerd %s does not accept", in.Version)})
 	}
 	files := slices.DeleteFunc(slices.Clone(in.Imported), func(f File) bool { return f.Path == in.dropInPath() })
 	if in.DropIn != nil {
@@ -92,9 +92,9 @@ func (in Input) loadSources() ([]source, error) {
 	slices.SortStableFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
 
 	var out []source
-	seen := map[string]bool{in.path(): true}
-	for pending := []File{{in.path(), in.Main}}; len(pending) > 0; pending = pending[1:] {
-		s, err := parse(pending[0])
+	seen := map[string]bool{in.configPath(): true}
+	for pending := []File{{in.configPath(), in.Main}}; len(pending) > 0; pending = pending[1:] {
+		s, err := parseConfig(pending[0])
 		if err != nil {
 			return nil, err
 		}
@@ -105,7 +105,7 @@ func (in Input) loadSources() ([]source, error) {
 		}
 		for _, pattern := range imports {
 			for _, f := range files {
-				if matches(pattern, f.Path) && !seen[f.Path] {
+				if matchesImport(pattern, f.Path) && !seen[f.Path] {
 					seen[f.Path] = true
 					pending = append(pending, f)
 				}
@@ -125,17 +125,17 @@ func (in Input) mainSource() (source, error) {
 	return sources[0], nil
 }
 
-// imported reports whether one of the files imports the path p.
-func imported(sources []source, v engine.Version, p string) bool {
+// anyImports reports whether one of the files imports the path p.
+func anyImports(sources []source, v engine.Version, p string) bool {
 	return slices.ContainsFunc(sources, func(s source) bool {
 		imports, _ := s.imports(v) // loadSources returned its error
-		return slices.ContainsFunc(imports, func(pattern string) bool { return matches(pattern, p) })
+		return slices.ContainsFunc(imports, func(pattern string) bool { return matchesImport(pattern, p) })
 	})
 }
 
-// matches reports whether an import names a path. As in containerd, only an asterisk
+// matchesImport reports whether an import names a path. As in containerd, only an asterisk
 // makes a pattern.
-func matches(pattern, p string) bool {
+func matchesImport(pattern, p string) bool {
 	if !strings.Contains(pattern, "*") {
 		return pattern == p
 	}

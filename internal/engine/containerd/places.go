@@ -66,7 +66,7 @@ func (p Place) Input(text []byte) (Input, error) {
 	case text == nil:
 		return in, nil
 	}
-	s, err := parse(File{p.Path, text})
+	s, err := parseConfig(File{p.Path, text})
 	if err != nil {
 		return Input{}, err
 	}
@@ -82,7 +82,7 @@ func (p Place) Input(text []byte) (Input, error) {
 		}
 		dir := path.Dir(p.Path)
 		in.DropInPath = path.Join(dir, "config"+v3+".toml.d", path.Base(DefaultDropIn))
-		if imported([]source{s}, engine.Version{}, in.DropInPath) {
+		if anyImports([]source{s}, engine.Version{}, in.DropInPath) {
 			in.Layout = DropIns
 			break
 		}

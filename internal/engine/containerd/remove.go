@@ -30,7 +30,7 @@ func Remove(in Input, _ engine.Setup) ([]engine.Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(changes, engine.Changed(in.path(), in.Main, main)...), nil
+	return append(changes, engine.Changed(in.configPath(), in.Main, main)...), nil
 }
 
 // removeImport is the main file without the import of our drop-in, unless the original
@@ -42,11 +42,11 @@ func (in Input) removeImport() ([]byte, error) {
 	}
 	var imports any
 	if in.Original != nil {
-		original, err := parse(File{in.path(), in.Original})
+		original, err := parseConfig(File{in.configPath(), in.Original})
 		if err != nil {
 			return nil, err
 		}
-		if imported([]source{original}, in.Version, in.dropInPath()) {
+		if anyImports([]source{original}, in.Version, in.dropInPath()) {
 			return in.Main, nil
 		}
 		imports = original.tree["imports"]
@@ -54,12 +54,12 @@ func (in Input) removeImport() ([]byte, error) {
 	wide, narrow := in.importPatterns()
 	for _, pattern := range []string{wide, narrow} {
 		if err := main.doc.Drop(pattern, "imports"); err != nil {
-			return nil, fmt.Errorf("edit %s: %w", in.path(), err)
+			return nil, fmt.Errorf("edit %s: %w", in.configPath(), err)
 		}
 	}
 	if left, _ := main.doc.Get("imports"); imports == nil && equalTOML(left, []any{}) {
 		if err := main.doc.Delete("imports"); err != nil {
-			return nil, fmt.Errorf("edit %s: %w", in.path(), err)
+			return nil, fmt.Errorf("edit %s: %w", in.configPath(), err)
 		}
 	}
 	left := main.doc.Tree()

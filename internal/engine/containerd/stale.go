@@ -14,7 +14,7 @@ func Stale(in Input) bool {
 	if !isOurs(in.DropIn) || in.Main == nil {
 		return false
 	}
-	drop, err := parse(File{in.dropInPath(), in.DropIn})
+	drop, err := parseConfig(File{in.dropInPath(), in.DropIn})
 	if err != nil {
 		return true
 	}
@@ -24,14 +24,14 @@ func Stale(in Input) bool {
 	}
 	copies := tableAt(drop.tree, "plugins", pluginName(drop.version))
 	if bytes.Contains(in.DropIn, []byte(dumpNote)) {
-		return differs(copies, withoutOwn(in.criTable(others), ""))
+		return hasOtherValues(copies, withoutOwn(in.criTable(others), ""))
 	}
 	in.Dump = nil
 	fresh, err := in.dropInText(setupOf(copies))
 	if err != nil {
 		return false
 	}
-	now, err := parse(File{in.dropInPath(), fresh})
+	now, err := parseConfig(File{in.dropInPath(), fresh})
 	return err != nil || !equalTOML(now.tree, drop.tree)
 }
 

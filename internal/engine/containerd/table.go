@@ -73,7 +73,7 @@ func (in Input) criTable(sources []source) map[string]any {
 		switch {
 		case t == nil: // this source has none
 		case deep && out != nil:
-			merge(out, t)
+			mergeTables(out, t)
 		default:
 			out = deepCopy(t)
 		}
@@ -115,12 +115,12 @@ func tableAt(tree map[string]any, path ...string) map[string]any {
 	return tree
 }
 
-// merge copies the values of one table into another, key by key.
-func merge(to, from map[string]any) {
+// mergeTables copies the values of one table into another, key by key.
+func mergeTables(to, from map[string]any) {
 	for key, v := range from {
 		sub, ok := v.(map[string]any)
 		if under, is := to[key].(map[string]any); ok && is {
-			merge(under, sub)
+			mergeTables(under, sub)
 			continue
 		}
 		if ok {

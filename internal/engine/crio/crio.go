@@ -30,7 +30,7 @@ type Input struct {
 }
 
 func (in Input) open() (dropin.Config, error) {
-	return dropin.Open(dialect(in.Version), []dropin.File{in.Main}, in.DropIns)
+	return dropin.Open(dialectFor(in.Version), []dropin.File{in.Main}, in.DropIns)
 }
 
 // Read returns what the configuration says.

@@ -13,7 +13,7 @@ const defaultKey = "default_runtime"
 
 func runtimeKey(names ...string) []string { return append([]string{"crio", "runtime"}, names...) }
 
-func dialect(v engine.Version) dropin.Dialect {
+func dialectFor(v engine.Version) dropin.Dialect {
 	return dropin.Dialect{
 		Engine: "crio", Path: DropIn, Table: runtimeKey(), Default: defaultKey,
 		HookDir: HookDir, HookDirs: []string{HookDir},

@@ -10,9 +10,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/jsontree"
 )
 
-// configure returns the text of in with the settings of a Setup.
-func configure(in Input, s engine.Setup) ([]byte, error) {
-	f, err := parse(in.Text, in.Version)
+// applySetup returns the text of in with the settings of a Setup.
+func applySetup(in Input, s engine.Setup) ([]byte, error) {
+	f, err := parseConfig(in.Text, in.Version)
 	if err != nil {
 		return nil, err
 	}
@@ -23,7 +23,7 @@ func configure(in Input, s engine.Setup) ([]byte, error) {
 		}
 	}
 	if s.CDI && f.mustEnableCDI(in.Version) {
-		e.set("true", featuresKey, cdiKey)
+		e.setValue("true", featuresKey, cdiKey)
 	}
 	if f.knowsDirs(in.Version) {
 		f.addDirs(e, s.SpecDirs)
@@ -32,9 +32,9 @@ func configure(in Input, s engine.Setup) ([]byte, error) {
 		if s.Runtime == "" && f.root.At(runtimesKey, s.Name).Kind() != jsontree.Object {
 			return nil, fmt.Errorf("%s %q: this runtime does not exist, so dockerd would not start", defaultKey, s.Name)
 		}
-		e.set(quote(s.Name), defaultKey)
+		e.setValue(quoteJSON(s.Name), defaultKey)
 	}
-	return e.result(in.Text), nil
+	return e.editedText(in.Text), nil
 }
 
 // register adds the runtime, or changes its path and keeps its other options.
@@ -50,7 +50,7 @@ func (f file) register(e *editor, s engine.Setup) error {
 	}
 	key, path := valueOf(entry, pathKey)
 	if path.Text() != s.Runtime {
-		e.set(quote(s.Runtime), runtimesKey, s.Name, key)
+		e.setValue(quoteJSON(s.Runtime), runtimesKey, s.Name, key)
 	}
 	return nil
 }
@@ -58,7 +58,7 @@ func (f file) register(e *editor, s engine.Setup) error {
 // mustEnableCDI reports whether CDI is off and a dockerd of that version accepts
 // features.cdi.
 func (f file) mustEnableCDI(v engine.Version) bool {
-	switch f.cdi() {
+	switch f.cdiSwitch() {
 	case engine.On:
 		return false
 	case engine.Off:
@@ -75,27 +75,27 @@ func (f file) knowsDirs(v engine.Version) bool {
 // addDirs appends the missing directories, which gives them a higher priority than
 // those that are there.
 func (f file) addDirs(e *editor, dirs []string) {
-	have := f.dirs()
+	have := f.specDirs()
 	if len(dirs) > 0 && len(have) == 0 {
 		all := make([]string, len(dirs))
 		for i, dir := range dirs {
-			all[i] = quote(dir)
+			all[i] = quoteJSON(dir)
 		}
-		e.set("["+strings.Join(all, ", ")+"]", dirsKey)
+		e.setValue("["+strings.Join(all, ", ")+"]", dirsKey)
 		return
 	}
 	for _, dir := range dirs {
 		if !slices.Contains(have, dir) {
-			e.appendTo(quote(dir), dirsKey)
+			e.appendTo(quoteJSON(dir), dirsKey)
 		}
 	}
 }
 
-func quote(s string) string { return string(jsontree.AppendString(nil, s)) }
+func quoteJSON(s string) string { return string(jsontree.AppendString(nil, s)) }
 
-// result is the whole text after the edits; before, the text of the file, if there were
+// editedText is the whole text after the edits; before, the text of the file, if there were
 // none.
-func (e *editor) result(before []byte) []byte {
+func (e *editor) editedText(before []byte) []byte {
 	if !e.changed {
 		return before
 	}

@@ -26,17 +26,17 @@ type Input struct {
 // Read returns what the configuration says. The error is an *engine.SyntaxError if
 // dockerd could not read it.
 func Read(in Input) (engine.State, error) {
-	f, err := parse(in.Text, in.Version)
+	f, err := parseConfig(in.Text, in.Version)
 	if err != nil {
 		return engine.State{}, fmt.Errorf("parse %s: %w", in.Path, err)
 	}
-	return f.state(), nil
+	return f.engineState(), nil
 }
 
 // Configure sets dockerd up. It only adds: a default runtime, a switch or directories
 // of an earlier Setup stay if s does not request them.
 func Configure(in Input, s engine.Setup) ([]engine.Change, error) {
-	after, err := configure(in, s)
+	after, err := applySetup(in, s)
 	if err != nil {
 		return nil, fmt.Errorf("configure %s: %w", in.Path, err)
 	}
@@ -48,7 +48,7 @@ func Configure(in Input, s engine.Setup) ([]engine.Change, error) {
 // go with the last metax-runtime that was added, but only where the original is known:
 // without it one cannot see who added them, and they do no harm.
 func Remove(in Input, s engine.Setup) ([]engine.Change, error) {
-	after, err := remove(in, s)
+	after, err := removeSetup(in, s)
 	if err != nil {
 		return nil, fmt.Errorf("edit %s: %w", in.Path, err)
 	}

@@ -17,13 +17,13 @@ type editor struct {
 
 func newEditor(f file) *editor { return &editor{mark: f.mark, text: f.text} }
 
-// root is the text's object. A text without one becomes an empty object; it had no
+// rootObject is the text's object. A text without one becomes an empty object; it had no
 // settings that could get lost.
-func (e *editor) root() jsontree.Value {
+func (e *editor) rootObject() jsontree.Value {
 	if tree, err := jsontree.Parse(e.text); err == nil && tree.Root().Kind() == jsontree.Object {
 		return tree.Root()
 	}
-	e.text = []byte("{}" + e.newline())
+	e.text = []byte("{}" + e.lineEnding())
 	tree, err := jsontree.Parse(e.text)
 	if err != nil {
 		panic(err) // "{}"
@@ -31,7 +31,7 @@ func (e *editor) root() jsontree.Value {
 	return tree.Root()
 }
 
-func (e *editor) newline() string {
+func (e *editor) lineEnding() string {
 	if bytes.Contains(e.text, []byte("\r\n")) {
 		return "\r\n"
 	}
@@ -44,23 +44,23 @@ func (e *editor) splice(start, end int, text string) {
 	e.changed = true
 }
 
-// set sets the value at a path of names to a JSON text. It makes the objects on the
+// setValue sets the value at a path of names to a JSON text. It makes the objects on the
 // path that are missing or null.
-func (e *editor) set(leaf string, names ...string) {
-	at := e.root()
-	s := e.style(at)
+func (e *editor) setValue(leaf string, names ...string) {
+	at := e.rootObject()
+	s := e.detectStyle(at)
 	for i, name := range names {
 		v := at.At(name)
 		start, end := v.Span()
 		switch {
 		case v.Kind() == jsontree.Absent:
-			e.insert(at, s, func(indent string) string { return s.member(indent, leaf, names[i:]) })
+			e.insert(at, s, func(indent string) string { return s.renderMember(indent, leaf, names[i:]) })
 			return
 		case i == len(names)-1:
 			e.splice(start, end, leaf)
 			return
 		case v.Kind() == jsontree.Null:
-			e.splice(start, end, s.object(indentAt(e.text, start), leaf, names[i+1:]))
+			e.splice(start, end, s.renderObject(indentAt(e.text, start), leaf, names[i+1:]))
 			return
 		}
 		at = v
@@ -69,8 +69,8 @@ func (e *editor) set(leaf string, names ...string) {
 
 // appendTo appends an element to an existing list.
 func (e *editor) appendTo(leaf string, names ...string) {
-	root := e.root()
-	e.insert(root.At(names...), e.style(root), func(string) string { return leaf })
+	root := e.rootObject()
+	e.insert(root.At(names...), e.detectStyle(root), func(string) string { return leaf })
 }
 
 // insert appends a member or element to an object or list, laid out as the last one. It
@@ -89,7 +89,7 @@ func (e *editor) insert(into jsontree.Value, s style, text func(indent string) s
 		return
 	}
 	last := items[len(items)-1]
-	if gap := e.gap(last.start); strings.Contains(gap, "\n") {
+	if gap := e.spaceBefore(last.start); strings.Contains(gap, "\n") {
 		indent := gap[strings.LastIndexByte(gap, '\n')+1:]
 		e.splice(last.end, last.end, ","+s.newline+indent+text(indent))
 		return
@@ -114,7 +114,7 @@ func (e *editor) removeItem(from jsontree.Value, i int) {
 
 // removeMember removes the member at a path of names, if it is there.
 func (e *editor) removeMember(names ...string) {
-	object := e.root().At(names[:len(names)-1]...)
+	object := e.rootObject().At(names[:len(names)-1]...)
 	i := 0
 	for key := range object.Members() {
 		if key.Is(names[len(names)-1]) {
@@ -142,8 +142,8 @@ func itemsOf(v jsontree.Value) []item {
 	return items
 }
 
-// gap is the white space before an offset.
-func (e *editor) gap(offset int) string {
+// spaceBefore is the white space before an offset.
+func (e *editor) spaceBefore(offset int) string {
 	before := e.text[:offset]
 	return string(before[len(bytes.TrimRight(before, " \t\r\n")):])
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/jsontree"
 )
 
-// explain turns an error of the parser into one with a position and, for the usual
+// explainSyntaxError turns an error of the parser into one with a position and, for the usual
 // mistakes, a clearer text. Else the text is dockerd's own: both use encoding/json.
-func (f file) explain(err error) error {
+func (f file) explainSyntaxError(err error) error {
 	if twice := (*jsontree.DuplicateError)(nil); errors.As(err, &twice) {
 		line, _ := engine.Position(f.text, twice.First)
 		return f.errorAt(twice.Second, fmt.Errorf("the key %q occurs twice in one object, first on line %d", twice.Name, line))

@@ -32,8 +32,8 @@ type file struct {
 	root jsontree.Value // an object, null or, in a blank text, absent
 }
 
-// parse parses a text and checks the kinds of the values that this package reads.
-func parse(text []byte, v engine.Version) (file, error) {
+// parseConfig parses a text and checks the kinds of the values that this package reads.
+func parseConfig(text []byte, v engine.Version) (file, error) {
 	f := file{text: text}
 	if rest, ok := bytes.CutPrefix(text, []byte(byteOrderMark)); ok {
 		if v.Before(23, 0) {
@@ -46,7 +46,7 @@ func parse(text []byte, v engine.Version) (file, error) {
 	}
 	tree, err := jsontree.Parse(f.text)
 	if err != nil {
-		return f, f.explain(err)
+		return f, f.explainSyntaxError(err)
 	}
 	f.root = tree.Root()
 	return f, f.checkKinds()

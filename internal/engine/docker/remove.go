@@ -10,9 +10,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/jsontree"
 )
 
-// remove returns the text without our settings.
-func remove(in Input, s engine.Setup) ([]byte, error) {
-	f, err := parse(in.Text, in.Version)
+// removeSetup returns the text without our settings.
+func removeSetup(in Input, s engine.Setup) ([]byte, error) {
+	f, err := parseConfig(in.Text, in.Version)
 	if err != nil || in.Text == nil {
 		return in.Text, err
 	}
@@ -20,7 +20,7 @@ func remove(in Input, s engine.Setup) ([]byte, error) {
 	known := in.HasOriginal
 	if known {
 		// We never edited a file that we cannot parse.
-		r.original, err = parse(in.Original, engine.Version{})
+		r.original, err = parseConfig(in.Original, engine.Version{})
 		known = err == nil
 	}
 	r.removeRuntime()
@@ -31,7 +31,7 @@ func remove(in Input, s engine.Setup) ([]byte, error) {
 	if r.e.changed && known && bytes.Equal(withoutSpace(r.e.text), []byte("{}")) && len(itemsOf(r.original.root)) == 0 {
 		return in.Original, nil // it had no settings
 	}
-	return r.e.result(in.Text), nil
+	return r.e.editedText(in.Text), nil
 }
 
 // remover removes our settings one by one from a text that others may have edited
@@ -49,7 +49,7 @@ func (r remover) restore(names ...string) bool {
 	if v.Kind() == jsontree.Absent {
 		return false
 	}
-	r.e.set(string(v.Raw()), names...)
+	r.e.setValue(string(v.Raw()), names...)
 	return true
 }
 
@@ -59,7 +59,7 @@ func (r remover) removeFrom(object, name string) {
 	r.e.removeMember(object, name)
 	was := r.original.root.At(object)
 	switch {
-	case len(itemsOf(r.e.root().At(object))) > 0 || len(itemsOf(was)) > 0: // it has members, or had
+	case len(itemsOf(r.e.rootObject().At(object))) > 0 || len(itemsOf(was)) > 0: // it has members, or had
 	case !r.restore(object):
 		r.e.removeMember(object)
 	}
@@ -77,7 +77,7 @@ func (r remover) removeRuntime() {
 		_, before := valueOf(was, pathKey)
 		switch {
 		case before.Kind() != jsontree.Absent:
-			r.e.set(string(before.Raw()), runtimesKey, r.s.Name, key)
+			r.e.setValue(string(before.Raw()), runtimesKey, r.s.Name, key)
 		case was.Kind() == jsontree.Absent:
 			r.removeFrom(runtimesKey, r.s.Name)
 		case was.Kind() == jsontree.Null:
@@ -96,7 +96,7 @@ func (r remover) restoreDefault() {
 		return
 	}
 	was := r.original.root.At(defaultKey)
-	if was.Kind() == jsontree.Absent || (hasRuntime(r.original.root, was.Text()) && !hasRuntime(r.e.root(), was.Text())) {
+	if was.Kind() == jsontree.Absent || (hasRuntime(r.original.root, was.Text()) && !hasRuntime(r.e.rootObject(), was.Text())) {
 		r.e.removeMember(defaultKey)
 		return
 	}
@@ -132,7 +132,7 @@ func (r remover) hasNewShim() bool {
 
 // removeCDI undoes the switch of CDI.
 func (r remover) removeCDI() {
-	if r.f.cdi() == engine.On && !r.restore(featuresKey, cdiKey) {
+	if r.f.cdiSwitch() == engine.On && !r.restore(featuresKey, cdiKey) {
 		r.removeFrom(featuresKey, cdiKey)
 	}
 }
@@ -141,7 +141,7 @@ func (r remover) removeCDI() {
 // ours is removed, unless somebody added a directory to it: who did that wanted it
 // beside ours, not alone.
 func (r remover) removeDirs() {
-	now, before := r.f.dirs(), r.original.dirs()
+	now, before := r.f.specDirs(), r.original.specDirs()
 	ours := func(dir string) bool {
 		return slices.Contains(r.s.SpecDirs, dir) && !slices.Contains(before, dir)
 	}
@@ -150,7 +150,7 @@ func (r remover) removeDirs() {
 	case len(before) > 0:
 		for i := len(now) - 1; i >= 0; i-- {
 			if ours(now[i]) {
-				r.e.removeItem(r.e.root().At(dirsKey), i)
+				r.e.removeItem(r.e.rootObject().At(dirsKey), i)
 			}
 		}
 	case !slices.ContainsFunc(now, func(dir string) bool { return !ours(dir) }):

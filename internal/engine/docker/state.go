@@ -10,12 +10,12 @@ import (
 // cgroupDriver begins the option of dockerd that names the manager of cgroups.
 const cgroupDriver = "native.cgroupdriver="
 
-func (f file) state() engine.State {
+func (f file) engineState() engine.State {
 	s := engine.State{
 		Runtimes: map[string]string{},
 		Default:  f.root.At(defaultKey).Text(),
-		CDI:      f.cdi(),
-		SpecDirs: f.dirs(),
+		CDI:      f.cdiSwitch(),
+		SpecDirs: f.specDirs(),
 	}
 	for name, entry := range f.root.At(runtimesKey).Members() {
 		_, path := valueOf(entry, pathKey)
@@ -32,8 +32,8 @@ func (f file) state() engine.State {
 	return s
 }
 
-// cdi is the switch; dockerd reads null as false.
-func (f file) cdi() engine.Switch {
+// cdiSwitch is the switch; dockerd reads null as false.
+func (f file) cdiSwitch() engine.Switch {
 	v := f.root.At(featuresKey, cdiKey)
 	switch {
 	case v.Kind() == jsontree.Absent:
@@ -44,9 +44,9 @@ func (f file) cdi() engine.Switch {
 	return engine.Off
 }
 
-// dirs are the directories of CDI specs. For dockerd a list with one empty string means
+// specDirs are the directories of CDI specs. For dockerd a list with one empty string means
 // its defaults.
-func (f file) dirs() []string {
+func (f file) specDirs() []string {
 	var dirs []string
 	for e := range f.root.At(dirsKey).Elements() {
 		dirs = append(dirs, e.Text())

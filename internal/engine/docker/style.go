@@ -19,11 +19,11 @@ type style struct {
 	gap     string // after a comma on the same line
 }
 
-func (e *editor) style(root jsontree.Value) style {
+func (e *editor) detectStyle(root jsontree.Value) style {
 	start, end := root.Span()
 	s := style{
 		lines:   bytes.ContainsRune(e.text[start:end], '\n'),
-		newline: e.newline(), unit: "    ", colon: ": ", gap: " ",
+		newline: e.lineEnding(), unit: "    ", colon: ": ", gap: " ",
 	}
 	for name, value := range root.Members() {
 		first, nameEnd := name.Span()
@@ -31,7 +31,7 @@ func (e *editor) style(root jsontree.Value) style {
 		if colon := string(e.text[nameEnd:valueStart]); !strings.ContainsAny(colon, "\r\n") {
 			s.colon = colon
 		}
-		if gap := e.gap(first); strings.Contains(gap, "\n") && !strings.HasSuffix(gap, "\n") {
+		if gap := e.spaceBefore(first); strings.Contains(gap, "\n") && !strings.HasSuffix(gap, "\n") {
 			s.unit = gap[strings.LastIndexByte(gap, '\n')+1:]
 		}
 		if !strings.HasSuffix(s.colon, " ") {
@@ -43,21 +43,21 @@ func (e *editor) style(root jsontree.Value) style {
 	return s
 }
 
-// member is a member names[0] whose value is the leaf, inside an object for each
+// renderMember is a member names[0] whose value is the leaf, inside an object for each
 // further name.
-func (s style) member(indent, leaf string, names []string) string {
-	return quote(names[0]) + s.colon + s.object(indent, leaf, names[1:])
+func (s style) renderMember(indent, leaf string, names []string) string {
+	return quoteJSON(names[0]) + s.colon + s.renderObject(indent, leaf, names[1:])
 }
 
-// object is the leaf inside an object for each name.
-func (s style) object(indent, leaf string, names []string) string {
+// renderObject is the leaf inside an object for each name.
+func (s style) renderObject(indent, leaf string, names []string) string {
 	switch {
 	case len(names) == 0:
 		return leaf
 	case indent == inline || !s.lines:
-		return "{" + s.member(inline, leaf, names) + "}"
+		return "{" + s.renderMember(inline, leaf, names) + "}"
 	}
-	return "{" + s.newline + indent + s.unit + s.member(indent+s.unit, leaf, names) + s.newline + indent + "}"
+	return "{" + s.newline + indent + s.unit + s.renderMember(indent+s.unit, leaf, names) + s.newline + indent + "}"
 }
 
 // indentAt is the indentation of an offset's line.

@@ -36,14 +36,14 @@ func (c Config) chainWith(own []byte) (Chain, error) {
 func (c Config) State() (engine.State, error) {
 	d := c.dialect
 	s := engine.State{Runtimes: map[string]string{}}
-	for _, name := range c.chain.Names(d.key(runtimesKey)...) {
+	for _, name := range c.chain.Names(d.keyPath(runtimesKey)...) {
 		path, err := d.Runtime(c.chain, name)
 		if err != nil {
 			return engine.State{}, err
 		}
 		s.Runtimes[name] = path.Value
 	}
-	def, err := c.chain.Text(d.key(d.Default)...)
+	def, err := c.chain.Text(d.keyPath(d.Default)...)
 	if err != nil {
 		return engine.State{}, err
 	}
@@ -51,7 +51,7 @@ func (c Config) State() (engine.State, error) {
 	if err != nil {
 		return engine.State{}, err
 	}
-	manager, err := c.chain.Text(d.key(managerKey)...)
+	manager, err := c.chain.Text(d.keyPath(managerKey)...)
 	if err != nil {
 		return engine.State{}, err
 	}

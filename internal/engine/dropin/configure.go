@@ -83,7 +83,7 @@ func (c Config) addSpecDirs(others Chain, s engine.Setup, tree map[string]any) e
 		return err
 	}
 	tree[dirsKey] = Merge(have.Value, want)
-	if others.Appends(c.dialect.key(dirsKey)...) {
+	if others.Appends(c.dialect.keyPath(dirsKey)...) {
 		tree[dirsKey] = missing
 	}
 	return nil
@@ -95,7 +95,7 @@ func (c Config) addHookDir(others Chain, s engine.Setup, tree map[string]any) er
 	if err != nil || s.Hook == "" || slices.Contains(have.Value, c.dialect.HookDir) {
 		return err
 	}
-	if others.Appends(c.dialect.key(hooksKey)...) {
+	if others.Appends(c.dialect.keyPath(hooksKey)...) {
 		have.Value = nil
 	}
 	tree[hooksKey] = append(slices.Clone(have.Value), c.dialect.HookDir)
@@ -112,7 +112,7 @@ func (c Config) checkResult(after []byte, s engine.Setup) error {
 	if err != nil {
 		return err
 	}
-	def, err := chain.Text(c.dialect.key(c.dialect.Default)...)
+	def, err := chain.Text(c.dialect.keyPath(c.dialect.Default)...)
 	switch {
 	case err != nil:
 		return err

@@ -41,13 +41,13 @@ type Dialect struct {
 	CheckSpecDir func(dir string) error
 }
 
-// key returns the path of keys to a setting.
-func (d Dialect) key(names ...string) []string {
+// keyPath returns the path of keys to a setting.
+func (d Dialect) keyPath(names ...string) []string {
 	return append(d.Table[:len(d.Table):len(d.Table)], names...)
 }
 
 func (d Dialect) specDirs(c Chain) (Setting[[]string], error) {
-	named, err := c.List(d.key(dirsKey)...)
+	named, err := c.List(d.keyPath(dirsKey)...)
 	if err != nil {
 		return named, err
 	}
@@ -55,7 +55,7 @@ func (d Dialect) specDirs(c Chain) (Setting[[]string], error) {
 }
 
 func (d Dialect) hookDirs(c Chain) (Setting[[]string], error) {
-	named, err := c.List(d.key(hooksKey)...)
+	named, err := c.List(d.keyPath(hooksKey)...)
 	if err == nil && !named.Set() {
 		named.Value = d.HookDirs
 	}

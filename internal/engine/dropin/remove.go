@@ -11,14 +11,14 @@ func (c Config) Remove(s engine.Setup) ([]engine.Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	gone := [][]string{d.key(d.Default), d.key(dirsKey), d.key(hooksKey)}
-	for _, name := range ours.Names(d.key(runtimesKey)...) {
+	gone := [][]string{d.keyPath(d.Default), d.keyPath(dirsKey), d.keyPath(hooksKey)}
+	for _, name := range ours.Names(d.keyPath(runtimesKey)...) {
 		path, err := d.Runtime(ours, name)
 		if err != nil {
 			return nil, err
 		}
 		if name == s.Name || IsShim(path.Value) {
-			gone = append(gone, d.key(runtimesKey, name))
+			gone = append(gone, d.keyPath(runtimesKey, name))
 		}
 	}
 	after, err := c.own.Remove(gone...)
@@ -39,7 +39,7 @@ func (c Config) checkDefault(after []byte) error {
 	if err != nil {
 		return err
 	}
-	def, err := chain.Text(d.key(d.Default)...)
+	def, err := chain.Text(d.keyPath(d.Default)...)
 	if err != nil || !def.Set() {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 // builtin are the runtimes that Podman knows without a setting.
 var builtin = []string{"crun", "crun-vm", "crun-wasm", "kata", "krun", "ocijail", "runc", "runj", "runsc", "youki"}
 
-func dialect(v engine.Version) dropin.Dialect {
+func dialectFor(v engine.Version) dropin.Dialect {
 	return dropin.Dialect{
 		Engine: "podman", Path: DropIn, Table: []string{"engine"}, Default: "runtime",
 		HookDir: HookDir, HookDirs: []string{VendorHookDir},

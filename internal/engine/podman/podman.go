@@ -40,7 +40,7 @@ func (in Input) open() (dropin.Config, error) {
 			files = append(files, f)
 		}
 	}
-	return dropin.Open(dialect(in.Version), []dropin.File{in.Vendor, in.Main}, files)
+	return dropin.Open(dialectFor(in.Version), []dropin.File{in.Vendor, in.Main}, files)
 }
 
 // Read returns what the configuration says.

@@ -32,9 +32,9 @@ func Addresses(root string) []string {
 	return found
 }
 
-// dial connects to the socket. gRPC would hide why it cannot, and the client's own dialer
+// dialSocket connects to the socket. gRPC would hide why it cannot, and the client's own dialer
 // waits for a socket that does not exist.
-func dial(ctx context.Context, address string) (net.Conn, error) {
+func dialSocket(ctx context.Context, address string) (net.Conn, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "unix", address)
 	if err == nil {
 		return conn, nil

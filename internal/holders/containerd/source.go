@@ -36,7 +36,7 @@ func (s Source) Name() (name, endpoint string) { return engine, s.address }
 // socket does not exist. A namespace or task that does not answer makes the Sight partial;
 // a container whose task does not answer counts as running.
 func (s Source) Look(ctx context.Context, q usage.Question) (usage.Sight, error) {
-	conn, err := dial(ctx, s.address)
+	conn, err := dialSocket(ctx, s.address)
 	if err != nil {
 		return usage.Sight{}, err
 	}
@@ -62,7 +62,7 @@ func (s Source) Look(ctx context.Context, q usage.Question) (usage.Sight, error)
 	for i, name := range names {
 		wg.Go(func() {
 			n := namespace{name: name, records: records, tasks: tasks, devices: s.devices}
-			found[i], errs[i] = n.look(ctx, q)
+			found[i], errs[i] = n.inspectContainers(ctx, q)
 		})
 	}
 	wg.Wait()

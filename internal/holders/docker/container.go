@@ -34,9 +34,9 @@ func (e *entry) complete() bool {
 // ended reports whether the container has run and does not now.
 func (e *entry) ended() bool { return e.State == usage.Exited || e.State == usage.Dead }
 
-// containers returns the listed containers in their order, without those that have gone
+// inspectContainers returns the listed containers in their order, without those that have gone
 // since and those that could not be inspected, and the first error of these.
-func (s Source) containers(ctx context.Context, list []dockerd.Summary, q usage.Question) ([]usage.Container, error) {
+func (s Source) inspectContainers(ctx context.Context, list []dockerd.Summary, q usage.Question) ([]usage.Container, error) {
 	entries := make([]entry, len(list))
 	var first, last []*entry
 	for i, summary := range list {

@@ -50,8 +50,8 @@ func (s Source) Look(ctx context.Context, q usage.Question) (usage.Sight, error)
 	}
 	// The events come first, as the daemon has them at hand, while the inspection of a
 	// container that is stuck may never end.
-	over, eventsErr := s.destroyed(ctx, q.Ended, list)
-	containers, inspectErr := s.containers(ctx, list, q)
+	over, eventsErr := s.destroyedLeases(ctx, q.Ended, list)
+	containers, inspectErr := s.inspectContainers(ctx, list, q)
 	return usage.Sight{Containers: containers, Over: over, Partial: inspectErr != nil}, cmp.Or(inspectErr, eventsErr)
 }
 

@@ -58,7 +58,7 @@ func New(address string) Client { return Client{address} }
 // socket does not exist, and hostfs.ErrUntrusted where neither root nor this process's user
 // listens on it.
 func (c Client) List(ctx context.Context) ([]Container, error) {
-	return ask(ctx, c.address, "List", decode)
+	return ask(ctx, c.address, "List", decodeListResponse)
 }
 
 // Allocatable returns the ids of the devices that the kubelet may give, those in use among them,

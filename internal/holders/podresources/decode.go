@@ -24,8 +24,8 @@ const (
 	fieldIDs      = 2
 )
 
-// decode reads a ListPodResourcesResponse. Fields that it does not know are passed over.
-func decode(message []byte) ([]Container, error) {
+// decodeListResponse reads a ListPodResourcesResponse. Fields that it does not know are passed over.
+func decodeListResponse(message []byte) ([]Container, error) {
 	var list []Container
 	err := fields(message, func(field protowire.Number, pod []byte) error {
 		if field != fieldPods {

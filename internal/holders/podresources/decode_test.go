@@ -62,7 +62,7 @@ func TestDecode(t *testing.T) {
 		{"not a message", []byte("HTTP/1.1 400 Bad Request"), nil, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := decode(test.data)
+			got, err := decodeListResponse(test.data)
 			if (err != nil) != test.fail {
 				t.Errorf("the error is %v", err)
 			}
@@ -79,7 +79,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte{0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f})
 	f.Add([]byte{0x0b})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		list, err := decode(data)
+		list, err := decodeListResponse(data)
 		size := 0
 		for _, c := range list {
 			if len(c.Devices) == 0 {

@@ -101,7 +101,7 @@ type parentage struct {
 	start       uint64
 }
 
-func (w *worker) parent(s process) parentage {
+func (w *worker) readParent(s process) parentage {
 	if stat, ok := w.readStat(s.name); ok && stat.flags&kernelThread == 0 {
 		return parentage{s.pid, stat.parent, stat.start}
 	}

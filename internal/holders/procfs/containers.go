@@ -22,7 +22,7 @@ import (
 // created, or have exited, have no monitor and are not seen. A container whose bundle
 // cannot be read is left out, since its facts would be kept.
 func (r *scan) lookAtContainers(ctx context.Context, q usage.Question, engine string) (usage.Sight, error) {
-	list := r.listing(ctx, q)
+	list := r.cachedProcesses(ctx, q)
 	var sight usage.Sight
 	missed, why := 0, error(nil)
 	for _, m := range list.monitors {
@@ -51,7 +51,7 @@ func (r *scan) lookAtContainers(ctx context.Context, q usage.Question, engine st
 	}
 	err := unreadBundles(engine, missed, why)
 	if list.err != nil || list.hidden {
-		err = incomplete(list.err, list.hidden, 0)
+		err = incompleteError(list.err, list.hidden, 0)
 	}
 	sight.Partial = err != nil
 	return sight, err
@@ -69,7 +69,7 @@ func (p *Proc) hasEnded(m monitor, err error) bool {
 	var buf [16 << 10]byte
 	// Without a first process this reads pid 0, which does not exist.
 	text, err := readAt(unix.AT_FDCWD, p.dir+"/"+strconv.Itoa(m.init)+"/cgroup", buf[:])
-	return vanished(err) || (err == nil && parseCgroup(string(text)) != m.id)
+	return isProcessGone(err) || (err == nil && parseCgroup(string(text)) != m.id)
 }
 
 // unreadBundles returns why the bundles of n containers were not read, nil for none.
@@ -78,7 +78,7 @@ func unreadBundles(engine string, n int, why error) error {
 		return nil
 	}
 	text := wording.Count(n, "container") + " of " + engine + " could not be inspected"
-	if refused(why) {
+	if isAccessDenied(why) {
 		text += rootHint()
 	}
 	return fmt.Errorf("%s: %w", text, why)

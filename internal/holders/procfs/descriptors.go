@@ -97,7 +97,7 @@ func (r *scan) recordedClient(all []usage.Client, s *process, dir int) (usage.Cl
 		return usage.Client{}, false
 	}
 	w := &worker{scan: r, dir: dir}
-	c, ok := w.client(s)
+	c, ok := w.clientOf(s)
 	return c, ok && slices.Contains(all, c)
 }
 
@@ -109,7 +109,7 @@ func (w *worker) inspect(s process, found *inspection, most int) {
 	if t.left == most || t.gone {
 		err = t.readThreads(s.name, err)
 	}
-	found.more, found.refused = t.left <= 0, refused(err)
+	found.more, found.refused = t.left <= 0, isAccessDenied(err)
 	found.complete = err == nil && !found.more && w.ctx.Err() == nil
 	if t.gpus = append(t.gpus, found.gpus...); len(t.gpus) > 0 {
 		found.gpus = usage.Sorted(t.gpus)
@@ -120,7 +120,7 @@ func (w *worker) inspect(s process, found *inspection, most int) {
 // describe returns the process with its GPUs.
 func (w *worker) describe(s process, gpus []gpu.BDF) usage.Process {
 	p := usage.Process{PID: s.pid, Command: s.command, GPUs: gpus}
-	if client, ok := w.client(&s); ok {
+	if client, ok := w.clientOf(&s); ok {
 		p.Start, p.PIDNamespace = client.Start, client.PIDNamespace
 	}
 	if status, ok := w.readStatus(s.name); ok {
@@ -191,7 +191,7 @@ func (t *descriptorScan) readFiles(at string) error {
 		n, err := unix.Readlinkat(dir, name, t.link[:])
 		if err != nil {
 			// Root without CAP_SYS_PTRACE sees the names alone.
-			if refused(err) {
+			if isAccessDenied(err) {
 				denied = err
 			} else {
 				t.gone = true

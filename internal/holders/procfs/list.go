@@ -80,7 +80,7 @@ func (r *scan) listProcesses(ctx context.Context, q usage.Question) (list proces
 	}
 	if len(list.monitors) > 0 {
 		parents := make([]parentage, len(list.processes))
-		if err := r.inParallel(ctx, dir, len(parents), func(w *worker, i int) { parents[i] = w.parent(list.processes[i]) }); err != nil {
+		if err := r.inParallel(ctx, dir, len(parents), func(w *worker, i int) { parents[i] = w.readParent(list.processes[i]) }); err != nil {
 			list.err = &unfinishedError{": the containers of conmon are not known", err}
 		}
 		list.findInits(parents)
@@ -108,7 +108,7 @@ func processNames(dir int) ([]string, error) {
 func (w *worker) readName(s *process, mounts string, q usage.Question) {
 	text, err := readAt(w.dir, s.name+"/comm", w.text[:])
 	if err != nil {
-		s.skip, s.refused = true, refused(err)
+		s.skip, s.refused = true, isAccessDenied(err)
 		return
 	}
 	s.command = strings.TrimSuffix(string(text), "\n")
@@ -124,7 +124,7 @@ func (w *worker) readCommandLine(s *process, q usage.Question) {
 	// The owner comes first: the kernel has it at hand, while a command line is in the
 	// process's memory, where a reader may have to wait for the process.
 	status, ok := w.readStatus(s.name)
-	if !ok || status.depth != 1 || !w.proc.trusts(status) {
+	if !ok || status.depth != 1 || !w.proc.trustsCommandLine(status) {
 		return // in a pid namespace below ours are containers, whose root is not ours
 	}
 	if w.cmdline == nil {
@@ -149,7 +149,7 @@ func (w *worker) readCommandLine(s *process, q usage.Question) {
 	if !isClient && !isMonitor {
 		return
 	}
-	client, ok := w.client(s)
+	client, ok := w.clientOf(s)
 	if !ok || client.PIDNamespace == 0 {
 		return // Liveness could not follow it
 	}
@@ -161,9 +161,9 @@ func (w *worker) readCommandLine(s *process, q usage.Question) {
 	}
 }
 
-// client returns the process as Proc.Liveness knows it; its namespace is 0 where /proc is
+// clientOf returns the process as Proc.Liveness knows it; its namespace is 0 where /proc is
 // that of another pid namespace.
-func (w *worker) client(s *process) (usage.Client, bool) {
+func (w *worker) clientOf(s *process) (usage.Client, bool) {
 	stat, ok := w.readStat(s.name)
 	if !ok {
 		return usage.Client{}, false

@@ -110,7 +110,7 @@ func (p *Proc) Liveness(c usage.Client) usage.Liveness {
 		return usage.Alive
 	// A /proc mounted with hidepid shows no directory for processes of other users, but
 	// kill(2) still reports whether the pid exists.
-	case (vanished(err) || refused(err)) && errors.Is(unix.Kill(c.PID, 0), unix.ESRCH):
+	case (isProcessGone(err) || isAccessDenied(err)) && errors.Is(unix.Kill(c.PID, 0), unix.ESRCH):
 		return usage.Ended
 	}
 	return usage.Unseen

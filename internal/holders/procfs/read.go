@@ -60,11 +60,11 @@ func eachName(dir int, buf []byte, f func(name string) bool) error {
 	}
 }
 
-// vanished reports whether an error only says that the process has ended.
-func vanished(err error) bool { return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESRCH) }
+// isProcessGone reports whether an error only says that the process has ended.
+func isProcessGone(err error) bool { return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESRCH) }
 
-// refused reports whether an error says that this user may not inspect the process.
-func refused(err error) bool { return errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) }
+// isAccessDenied reports whether an error says that this user may not inspect the process.
+func isAccessDenied(err error) bool { return errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) }
 
 // statDescriptor stats what an entry of /proc/PID/fd leads to. AT_STATX_DONT_SYNC uses
 // cached attributes, so an unresponsive NFS or FUSE server cannot block us. Only the

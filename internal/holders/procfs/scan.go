@@ -29,15 +29,15 @@ type scan struct {
 	open     openDevices
 }
 
-// listing returns the result of the first pass, which the first caller makes.
-func (r *scan) listing(ctx context.Context, q usage.Question) *processList {
+// cachedProcesses returns the result of the first pass, which the first caller makes.
+func (r *scan) cachedProcesses(ctx context.Context, q usage.Question) *processList {
 	r.listOnce.Do(func() { r.list = r.listProcesses(ctx, q) })
 	return &r.list
 }
 
-// descriptors returns the result of the second pass, which the first caller makes.
-func (r *scan) descriptors(ctx context.Context, q usage.Question) *openDevices {
-	list := r.listing(ctx, q)
+// cachedOpenDevices returns the result of the second pass, which the first caller makes.
+func (r *scan) cachedOpenDevices(ctx context.Context, q usage.Question) *openDevices {
+	list := r.cachedProcesses(ctx, q)
 	r.openOnce.Do(func() { r.open = r.readDescriptors(ctx, q, list) })
 	return &r.open
 }
@@ -52,9 +52,9 @@ func (e *unfinishedError) Error() string { return usage.ErrUnfinished.Error() + 
 
 func (e *unfinishedError) Unwrap() []error { return []error{usage.ErrUnfinished, e.cause} }
 
-// incomplete returns why a pass did not see everything, nil if it did: it ended early,
+// incompleteError returns why a pass did not see everything, nil if it did: it ended early,
 // or this user may not inspect some processes.
-func incomplete(err error, hidden bool, refused int) error {
+func incompleteError(err error, hidden bool, refused int) error {
 	switch {
 	case err != nil:
 		return err

@@ -37,7 +37,7 @@ func (p *Proc) addShimSockets(sockets map[string]string) error {
 	for _, name := range pids {
 		n, err := unix.Readlinkat(dir, name+"/cwd", r.buf[:])
 		switch {
-		case refused(err):
+		case isAccessDenied(err):
 			if err := r.unreadable(name, err); failed == nil {
 				failed = err
 			}
@@ -127,7 +127,7 @@ func (r *shimScan) trusted(name string) bool {
 		return false
 	}
 	s, ok := parseStatus(text)
-	return ok && s.depth == 1 && r.proc.trusts(s)
+	return ok && s.depth == 1 && r.proc.trustsCommandLine(s)
 }
 
 // parseShimAddress returns containerd's socket in the command line of a shim, its words

@@ -41,13 +41,13 @@ func (r *scan) Progress() uint64 { return r.progress.Load() }
 // lookAtProcesses returns the processes that have device files of GPUs open, without our
 // own. Where the state file is lost it returns the clients instead.
 func (r *scan) lookAtProcesses(ctx context.Context, q usage.Question) (usage.Sight, error) {
-	list := r.listing(ctx, q)
+	list := r.cachedProcesses(ctx, q)
 	if q.Lost {
-		err := incomplete(list.err, list.hidden, list.refused)
+		err := incompleteError(list.err, list.hidden, list.refused)
 		return usage.Sight{Claimants: list.claimants, Partial: err != nil}, err
 	}
-	found := r.descriptors(ctx, q)
-	err := incomplete(found.err, list.hidden, list.refused+found.refused)
+	found := r.cachedOpenDevices(ctx, q)
+	err := incompleteError(found.err, list.hidden, list.refused+found.refused)
 	namespace, _ := r.proc.namespace() // 0 where it is not known
 	return usage.Sight{Processes: found.processes, Read: found.read, PIDNamespace: namespace, Partial: err != nil}, err
 }

@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// trusts reports whether the command line of a process is trusted: the process is
+// trustsCommandLine reports whether the command line of a process is trusted: the process is
 // root's or our own, or its user may take leases anyway.
-func (p *Proc) trusts(s status) bool {
+func (p *Proc) trustsCommandLine(s status) bool {
 	return s.uid == 0 || s.uid == uint32(os.Getuid()) ||
 		(p.group >= 0 && slices.Contains(s.groups, uint32(p.group)))
 }

@@ -68,7 +68,7 @@ func TestAllowV1(t *testing.T) {
 // filter is a device program as runtimes make them: what it lists is allowed,
 // the rest denied.
 func filter(rules ...Rule) []insn {
-	return append(prologue(rules), insn{Op: opSet, Regs: regs(result, 0)}, insn{Op: opExit})
+	return append(allowPrologue(rules), insn{Op: opSet, Regs: regs(result, 0)}, insn{Op: opExit})
 }
 
 // attach loads a program and attaches it to the group.
@@ -210,7 +210,7 @@ func TestAllowV2TooMany(t *testing.T) {
 	if err := g.Allow(make([]Rule, maxRules+1)); !errors.Is(err, ErrProgram) {
 		t.Errorf("%v, want ErrProgram", err)
 	}
-	if list := prologue(make([]Rule, maxRules)); int(list[6].Off) != len(list)-7 {
+	if list := allowPrologue(make([]Rule, maxRules)); int(list[6].Off) != len(list)-7 {
 		t.Errorf("%d instructions, and the jump over them goes %d far", len(list), list[6].Off)
 	}
 }

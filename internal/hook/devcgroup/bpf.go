@@ -108,7 +108,7 @@ func readInstructions(program *os.File) ([]insn, error) {
 		}
 		code = make([]byte, n)
 	}
-	return decode(code), nil
+	return decodeInstructions(code), nil
 }
 
 // loadProgram loads a program into the kernel. Kernels before 5.11 count its memory as
@@ -119,7 +119,7 @@ func loadProgram(list []insn) (*os.File, error) {
 	var a bpfAttr
 	a.set32(0, unix.BPF_PROG_TYPE_CGROUP_DEVICE)
 	a.set32(4, uint32(len(list)))
-	a.setPointer(&pin, 8, encode(list))
+	a.setPointer(&pin, 8, encodeInstructions(list))
 	a.setPointer(&pin, 16, []byte("Apache-2.0\x00"))
 	copy(a[48:63], "metax_devices")
 	fd, err := bpf(unix.BPF_PROG_LOAD, &a)

@@ -50,11 +50,11 @@ const maxRules = 4096
 
 func regs(dst, src uint8) uint8 { return dst | src<<4 }
 
-// prologue returns instructions that allow what the rules say and leave everything else
+// allowPrologue returns instructions that allow what the rules say and leave everything else
 // to the instructions after them. The argument points to three words: the kind of
 // access (upper half) with the type of the device (lower half), the major and the minor
 // number.
-func prologue(rules []Rule) []insn {
+func allowPrologue(rules []Rule) []insn {
 	list := []insn{
 		{Op: opLoad, Regs: regs(access, argument)},
 		{Op: opMove, Regs: regs(scratch, access)},
@@ -117,7 +117,7 @@ func checkReloadable(list []insn) error {
 	return nil
 }
 
-func decode(code []byte) []insn {
+func decodeInstructions(code []byte) []insn {
 	list := make([]insn, len(code)/insnSize)
 	for i := range list {
 		at := code[i*insnSize:]
@@ -126,7 +126,7 @@ func decode(code []byte) []insn {
 	return list
 }
 
-func encode(list []insn) []byte {
+func encodeInstructions(list []insn) []byte {
 	var code []byte
 	for _, in := range list {
 		code = append(code, in.Op, in.Regs)

@@ -24,7 +24,7 @@ func allowByProgram(dir string, rules []Rule) error {
 	if len(rules) > maxRules {
 		return fmt.Errorf("%w: more than %d devices at once", ErrProgram, maxRules)
 	}
-	before := prologue(rules)
+	before := allowPrologue(rules)
 	for range maxAttempts {
 		var ids []uint32
 		var flags uint32

@@ -85,7 +85,7 @@ func (r *Root) Open(path string, flags int) (*os.File, error) {
 	}
 	f, err := r.openPath(path, flags)
 	if err != nil {
-		return nil, &fs.PathError{Op: "open", Path: clean(path), Err: causeOf(err)}
+		return nil, &fs.PathError{Op: "open", Path: cleanPath(path), Err: causeOf(err)}
 	}
 	return f, nil
 }
@@ -115,7 +115,7 @@ func (r *Root) ReadFile(path string, limit int64) ([]byte, error) {
 	defer handle.Close()
 	data, err := readRegular(handle, limit)
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", clean(path), causeOf(err))
+		return nil, fmt.Errorf("read %s: %w", cleanPath(path), causeOf(err))
 	}
 	return data, nil
 }
@@ -129,7 +129,7 @@ func (r *Root) ReadDir(path string, limit int) ([]string, error) {
 	defer f.Close()
 	names, err := readNames(f, limit)
 	if err != nil {
-		return nil, fmt.Errorf("list %s: %w", clean(path), causeOf(err))
+		return nil, fmt.Errorf("list %s: %w", cleanPath(path), causeOf(err))
 	}
 	return names, nil
 }
@@ -143,12 +143,12 @@ func (r *Root) Readlink(path string) (string, error) {
 	defer f.Close()
 	target, err := readlinkat(f, "")
 	if err != nil {
-		return "", fmt.Errorf("read link %s: %w", clean(path), err)
+		return "", fmt.Errorf("read link %s: %w", cleanPath(path), err)
 	}
 	return target, nil
 }
 
-func clean(path string) string { return filepath.Clean("/" + path) }
+func cleanPath(path string) string { return filepath.Clean("/" + path) }
 
 // causeOf is cause.Of that also unwraps errors of links, and has ErrOtherMount for the
 // kernel's EXDEV.
@@ -176,7 +176,7 @@ func (r *Root) openPath(path string, flags int) (*os.File, error) {
 	if r.oneMount {
 		how.Resolve |= unix.RESOLVE_NO_XDEV
 	}
-	path = clean(path)
+	path = cleanPath(path)
 	for range maxRetries {
 		fd, err := unix.Openat2(int(r.dir.Fd()), path, &how)
 		switch {

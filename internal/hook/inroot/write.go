@@ -16,9 +16,9 @@ import (
 // given permission bits less the umask. It follows links in the root; one that leads
 // nowhere is an error.
 func (r *Root) MkdirAll(path string, perm fs.FileMode) (*os.File, error) {
-	dir, err := r.mkdirAll(clean(path), perm)
+	dir, err := r.mkdirAll(cleanPath(path), perm)
 	if err != nil {
-		return nil, fmt.Errorf("make directory %s: %w", clean(path), causeOf(err))
+		return nil, fmt.Errorf("make directory %s: %w", cleanPath(path), causeOf(err))
 	}
 	return dir, nil
 }
@@ -46,7 +46,7 @@ func (r *Root) mkdirAll(path string, perm fs.FileMode) (*os.File, error) {
 // for writing. Anything that is already at path, also a link, is an error
 // (fs.ErrExist).
 func (r *Root) Create(path string, perm fs.FileMode) (*os.File, error) {
-	path = clean(path)
+	path = cleanPath(path)
 	parent, err := r.openPath(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
 		return nil, fmt.Errorf("create %s: %w", path, causeOf(err))
@@ -74,7 +74,7 @@ func createFile(dir *os.File, name string, perm fs.FileMode) (*os.File, error) {
 // wrote. Unlike atomicfile it works on handles of directories, because the image
 // decides where names lead.
 func (r *Root) Replace(path string, data []byte, perm fs.FileMode) (changed bool, err error) {
-	path = clean(path)
+	path = cleanPath(path)
 	parent, err := r.openPath(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
 		return false, fmt.Errorf("write %s: %w", path, causeOf(err))
@@ -145,7 +145,7 @@ func (r *Root) SymlinkNew(target, path string) (changed bool, err error) {
 }
 
 func (r *Root) symlink(target, path string, replace bool) (changed bool, err error) {
-	path = clean(path)
+	path = cleanPath(path)
 	parent, err := r.openPath(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
 		return false, fmt.Errorf("link %s: %w", path, causeOf(err))

@@ -31,7 +31,7 @@ func (c *Container) Pivoted() bool { return c.pivoted }
 // namespace has it; for a process that has pivoted it is the process's own root. Enter
 // returns when do does. The thread that was inside ends and is never used again.
 func (p *Process) Enter(rootfs string, do func(*Container) error) error {
-	ns, err := p.namespace()
+	ns, err := p.openMountNamespace()
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (c *Container) prepare(p *Process) error {
 	if gid, ok := gids.Host(0); ok {
 		c.gid = int(gid)
 	}
-	if c.processRoot, err = p.root(); err != nil {
+	if c.processRoot, err = p.openRoot(); err != nil {
 		return err
 	}
 	if c.pivoted, err = isOtherRoot(c.processRoot); err != nil {
@@ -78,7 +78,7 @@ func (c *Container) prepare(p *Process) error {
 		c.processRoot.Close()
 		return err
 	}
-	c.hostDevices = c.space.table.devices()
+	c.hostDevices = c.space.table.mountedDevices()
 	return nil
 }
 

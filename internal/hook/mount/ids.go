@@ -20,7 +20,7 @@ func (p *Process) UIDs() (IDs, error) { return p.ids("uid_map") }
 func (p *Process) GIDs() (IDs, error) { return p.ids("gid_map") }
 
 func (p *Process) ids(name string) (IDs, error) {
-	text, err := p.read(name)
+	text, err := p.readProcFile(name)
 	if err != nil {
 		return nil, err
 	}

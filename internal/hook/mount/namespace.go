@@ -58,10 +58,10 @@ func (n *Namespace) Mount(source, target *os.File, fstype string, flags uintptr,
 		return err
 	}
 	n.table = table
-	return n.mount(source, target, fstype, flags, data)
+	return n.mountViaProc(source, target, fstype, flags, data)
 }
 
-func (n *Namespace) mount(source, target *os.File, fstype string, flags uintptr, data string) error {
+func (n *Namespace) mountViaProc(source, target *os.File, fstype string, flags uintptr, data string) error {
 	if err := unix.Fchdir(int(n.proc.Fd())); err != nil {
 		return fmt.Errorf("change to /proc: %w", err)
 	}
@@ -157,7 +157,7 @@ type mountTable map[int]*mountinfo.Info
 // deviceNumbers are the device numbers of file systems.
 type deviceNumbers map[uint64]bool
 
-func (t mountTable) devices() deviceNumbers {
+func (t mountTable) mountedDevices() deviceNumbers {
 	set := deviceNumbers{}
 	for _, m := range t {
 		set[unix.Mkdev(uint32(m.Major), uint32(m.Minor))] = true

@@ -56,13 +56,13 @@ func (p *Process) Close() error { return p.dir.Close() }
 
 // Cgroup is the text of the process's /proc/PID/cgroup.
 func (p *Process) Cgroup() (string, error) {
-	text, err := p.read("cgroup")
+	text, err := p.readProcFile("cgroup")
 	return string(text), err
 }
 
 // startedAt is when the process began, in clock ticks since the machine did.
 func (p *Process) startedAt() (uint64, error) {
-	text, err := p.read("stat")
+	text, err := p.readProcFile("stat")
 	if err != nil {
 		return 0, err
 	}
@@ -95,7 +95,7 @@ func (p *Process) open(name string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-func (p *Process) read(name string) ([]byte, error) {
+func (p *Process) readProcFile(name string) ([]byte, error) {
 	f, err := p.open(name)
 	if err != nil {
 		return nil, err
@@ -108,8 +108,8 @@ func (p *Process) read(name string) ([]byte, error) {
 	return text, nil
 }
 
-// root opens the process's root directory.
-func (p *Process) root() (*os.File, error) {
+// openRoot opens the process's root directory.
+func (p *Process) openRoot() (*os.File, error) {
 	fd, err := unix.Openat(int(p.dir.Fd()), "root", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("open the root of process %d: %w", p.pid, err)
@@ -117,8 +117,8 @@ func (p *Process) root() (*os.File, error) {
 	return os.NewFile(uintptr(fd), "root"), nil
 }
 
-// namespace opens the process's mount namespace, which must not be ours.
-func (p *Process) namespace() (*os.File, error) {
+// openMountNamespace opens the process's mount namespace, which must not be ours.
+func (p *Process) openMountNamespace() (*os.File, error) {
 	ns, err := p.open("ns/mnt")
 	if err != nil {
 		return nil, err

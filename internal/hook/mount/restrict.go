@@ -95,7 +95,7 @@ func (n *Namespace) restrictOne(top *os.File, first, m *mountinfo.Info, flags ui
 	if id, err := n.mountID(at); err != nil || id != m.ID {
 		return err
 	}
-	return n.mount(nil, at, "", unix.MS_REMOUNT|unix.MS_BIND|own|flags, "")
+	return n.mountViaProc(nil, at, "", unix.MS_REMOUNT|unix.MS_BIND|own|flags, "")
 }
 
 // below returns a mount and all mounts below it. It leaves out those that nobody can

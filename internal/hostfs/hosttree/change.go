@@ -24,7 +24,7 @@ func (t Tree) Change(dir string, before Tree) (err error) {
 		return fmt.Errorf("change tree: %w", err)
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
-	for _, p := range slices.Backward(before.paths()) {
+	for _, p := range slices.Backward(before.sortedPaths()) {
 		if _, stays := t[p]; stays {
 			continue
 		}
@@ -33,7 +33,7 @@ func (t Tree) Change(dir string, before Tree) (err error) {
 		}
 	}
 	w := writer{}
-	for _, p := range t.paths() {
+	for _, p := range t.sortedPaths() {
 		if reflect.DeepEqual(before[p], t[p]) {
 			continue
 		}

@@ -193,7 +193,7 @@ func parsePair(s string) (a, b uint32, err error) {
 // it back to the same Tree.
 func (t Tree) Format() []byte {
 	a := &txtar.Archive{}
-	for _, p := range t.paths() {
+	for _, p := range t.sortedPaths() {
 		a.Files = append(a.Files, formatEntry(p, t[p]))
 	}
 	return txtar.Format(a)

@@ -48,7 +48,7 @@ var ErrTree = errors.New("invalid tree")
 // modes must be permission bits, and an entry must not be below something other than a
 // directory. Because of the last rule, a link in t never redirects a write.
 func (t Tree) Check() error {
-	for _, p := range t.paths() {
+	for _, p := range t.sortedPaths() {
 		if err := checkPath(p); err != nil {
 			return err
 		}
@@ -66,8 +66,8 @@ func (t Tree) Check() error {
 	return nil
 }
 
-// paths lists the paths in order: a directory comes before its contents.
-func (t Tree) paths() []string { return slices.Sorted(maps.Keys(t)) }
+// sortedPaths lists the paths in order: a directory comes before its contents.
+func (t Tree) sortedPaths() []string { return slices.Sorted(maps.Keys(t)) }
 
 func checkPath(p string) error {
 	bad := func(why string) error { return fmt.Errorf("%w: path %q %s", ErrTree, p, why) }

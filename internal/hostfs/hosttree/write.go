@@ -41,7 +41,7 @@ func (t Tree) Add(dir string) error {
 		return fmt.Errorf("add tree: %w", err)
 	}
 	w := writer{open: []level{{".", root}}, made: map[string]bool{".": true}, over: true}
-	paths := t.paths()
+	paths := t.sortedPaths()
 	if err = w.writeEntries(t, paths); err == nil {
 		err = w.setDirModes(t, paths)
 	}
@@ -62,7 +62,7 @@ func (t Tree) Remove(dir string) error {
 		return fmt.Errorf("remove tree: %w", err)
 	}
 	defer root.Close()
-	for _, p := range slices.Backward(t.paths()) {
+	for _, p := range slices.Backward(t.sortedPaths()) {
 		err := root.Remove(p)
 		for at := path.Dir(p); err == nil && at != "."; at = path.Dir(at) {
 			if root.Remove(at) != nil {
@@ -101,7 +101,7 @@ const partSize = 500
 // writeParts writes the tree in parts at the same time, because the kernel makes files of
 // different directories in parallel.
 func (t Tree) writeParts(root *os.Root, inert bool) error {
-	paths := t.paths()
+	paths := t.sortedPaths()
 	size := max(partSize, (len(paths)+runtime.GOMAXPROCS(0)-1)/runtime.GOMAXPROCS(0))
 	parts := slices.Collect(slices.Chunk(paths, size))
 	errs := make([]error, len(parts))

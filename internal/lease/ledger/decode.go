@@ -30,9 +30,9 @@ type damage string
 
 func (d damage) Error() string { return string(d) }
 
-// decode reads a state file. Its error is a damage or a *NewerError without a
+// decodeState reads a state file. Its error is a damage or a *NewerError without a
 // path. A state of another boot counts as none.
-func decode(data []byte, boot string) (record, error) {
+func decodeState(data []byte, boot string) (record, error) {
 	r := record{data: data}
 	strict := json.NewDecoder(bytes.NewReader(data))
 	strict.DisallowUnknownFields()
@@ -81,18 +81,18 @@ func decodeForeign(data []byte) (record, error) {
 	if err != nil {
 		return record{}, damage(err.Error())
 	}
-	if r.foreign, err = tree(data); err != nil {
+	if r.foreign, err = parseJSONTree(data); err != nil {
 		return record{}, damage(err.Error())
 	}
-	if r.known, err = tree(known); err != nil {
+	if r.known, err = parseJSONTree(known); err != nil {
 		return record{}, damage(err.Error())
 	}
 	return r, nil
 }
 
-// encode returns the file for the state as it is now, with the foreign fields of the old
+// encodeState returns the file for the state as it is now, with the foreign fields of the old
 // file.
-func (r record) encode(boot string) ([]byte, error) {
+func (r record) encodeState(boot string) ([]byte, error) {
 	if err := check(r.state, boot); err != nil {
 		return nil, fmt.Errorf("refuse to write a state that cannot be read: %w", err)
 	}
@@ -101,11 +101,11 @@ func (r record) encode(boot string) ([]byte, error) {
 		return nil, fmt.Errorf("encode state: %w", err)
 	}
 	if r.foreign != nil {
-		now, err := tree(data)
+		now, err := parseJSONTree(data)
 		if err != nil {
 			return nil, fmt.Errorf("encode state: %w", err)
 		}
-		carry(r.foreign, r.known, now)
+		carryForeignFields(r.foreign, r.known, now)
 		if reflect.DeepEqual(now, r.foreign) {
 			return r.data, nil // another order of fields is not a change
 		}

@@ -36,11 +36,11 @@ func TestHolderOf(t *testing.T) {
 
 func TestDecodeLarge(t *testing.T) {
 	want := large()
-	data, err := record{state: want}.encode("boot")
+	data, err := record{state: want}.encodeState("boot")
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := decode(data, "boot")
+	got, err := decodeState(data, "boot")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestDecodeLarge(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	s := large()
 	s.Leases, s.Seen = s.Leases[:2], nil
-	data, err := record{state: s}.encode("boot")
+	data, err := record{state: s}.encodeState("boot")
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"apiVersion": "metax-ctk/v2"}`))
 	f.Add([]byte(`{"apiVersion": "metax-ctk/v1", "kind": "Leases", "boot": "other"}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		r, err := decode(data, "boot")
+		r, err := decodeState(data, "boot")
 		var damaged damage
 		var newer *NewerError
 		if err != nil {
@@ -88,14 +88,14 @@ func FuzzDecode(f *testing.F) {
 		}
 		// As if something had changed: the text itself is not to be had back.
 		r.data = nil
-		one, err := r.encode("boot")
+		one, err := r.encodeState("boot")
 		if err != nil {
 			t.Fatal(err)
 		}
 		if one == nil {
 			return // foreign fields, and nothing changed
 		}
-		again, err := decode(one, "boot")
+		again, err := decodeState(one, "boot")
 		if err != nil {
 			t.Fatalf("%v in\n%s", err, one)
 		}
@@ -103,7 +103,7 @@ func FuzzDecode(f *testing.F) {
 			t.Fatal(cmp.Diff(a, b))
 		}
 		again.data = one
-		two, err := again.encode("boot")
+		two, err := again.encodeState("boot")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,7 +113,7 @@ func FuzzDecode(f *testing.F) {
 		if d := cmp.Diff(string(one), string(two)); d != "" {
 			t.Fatal(d)
 		}
-		written, err := tree(one)
+		written, err := parseJSONTree(one)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,7 +129,7 @@ func FuzzDecode(f *testing.F) {
 // compact returns the same JSON with its fields in the order of their names.
 func compact(t *testing.T, data []byte) []byte {
 	t.Helper()
-	v, err := tree(data)
+	v, err := parseJSONTree(data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +173,7 @@ func TestDecodeText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := decode(good, "boot"); err != nil {
+	if _, err := decodeState(good, "boot"); err != nil {
 		t.Fatal(err)
 	}
 	// Each string of the file, but for those that are compared with one value.
@@ -189,7 +189,7 @@ func TestDecodeText(t *testing.T) {
 					t.Fatal(err)
 				}
 				var damaged damage
-				r, err := decode(data, "boot")
+				r, err := decodeState(data, "boot")
 				switch {
 				case strings.HasPrefix(path, ".seen"), strings.HasPrefix(path, ".processes[].co"):
 					if err != nil || len(r.state.Seen)+len(r.state.Processes) != 1 || len(r.state.Leases) != 1 {
@@ -200,7 +200,7 @@ func TestDecodeText(t *testing.T) {
 				}
 				var s lease.State
 				if err := json.Unmarshal(data, &s); err == nil {
-					if _, err := (record{state: s}).encode("boot"); err == nil {
+					if _, err := (record{state: s}).encodeState("boot"); err == nil {
 						t.Errorf("%s is %q: it is written", path, bad)
 					}
 				}

@@ -45,8 +45,8 @@ func (e *InitError) Error() string {
 
 func (e *InitError) Unwrap() error { return e.Err }
 
-// explain adds the action to an error, and what to do if the directory causes it.
-func (l *Ledger) explain(action string, err error) error {
+// explainError adds the action to an error, and what to do if the directory causes it.
+func (l *Ledger) explainError(action string, err error) error {
 	switch {
 	case errors.Is(err, unix.EROFS):
 		return fmt.Errorf("%s: %w; %s has to be on a file system that can be written", action, err, l.dir)

@@ -11,8 +11,8 @@ import (
 // one. A program that writes the file must not drop fields that it does not know: carry
 // puts them back.
 
-// tree parses JSON, and keeps numbers as they are written.
-func tree(data []byte) (any, error) {
+// parseJSONTree parses JSON, and keeps numbers as they are written.
+func parseJSONTree(data []byte) (any, error) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
 	var t any
@@ -20,10 +20,10 @@ func tree(data []byte) (any, error) {
 	return t, err
 }
 
-// carry copies into the tree now what is in old but not in known, the part of old that the
+// carryForeignFields copies into the tree now what is in old but not in known, the part of old that the
 // program knows. Elements of arrays are the same if their ids are; the fields of an element
 // that was removed are dropped.
-func carry(old, known, now any) {
+func carryForeignFields(old, known, now any) {
 	switch now := now.(type) {
 	case map[string]any:
 		old, _ := old.(map[string]any)
@@ -34,7 +34,7 @@ func carry(old, known, now any) {
 			_, isNow := now[key]
 			switch {
 			case isKnown && isNow:
-				carry(value, known[key], now[key])
+				carryForeignFields(value, known[key], now[key])
 			case !isKnown && !like(key, known) && !like(key, ours):
 				now[key] = value
 			}
@@ -43,7 +43,7 @@ func carry(old, known, now any) {
 		old, known := byID(old), byID(known)
 		for _, element := range now {
 			id := idOf(element)
-			carry(old[id], known[id], element)
+			carryForeignFields(old[id], known[id], element)
 		}
 	}
 }

@@ -22,15 +22,15 @@ const (
 // simulated tree. There is no state file before the first Update: an empty one would
 // say that no GPU is in use.
 func (l *Ledger) Init(gid int) error {
-	if err := l.initialize(gid); err != nil {
-		return l.explain("make "+l.dir, err)
+	if err := l.initializeDir(gid); err != nil {
+		return l.explainError("make "+l.dir, err)
 	}
 	return nil
 }
 
-// initialize is Init with bare errors. Only the last step gives access to the group and
+// initializeDir is Init with bare errors. Only the last step gives access to the group and
 // marks the directory as finished, so that an interrupted Init can be detected.
-func (l *Ledger) initialize(gid int) (err error) {
+func (l *Ledger) initializeDir(gid int) (err error) {
 	if err := atomicfile.MakeDir(filepath.Dir(l.dir), 0o755); err != nil {
 		return err
 	}

@@ -48,12 +48,12 @@ func (l *Ledger) Read() (lease.State, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return lease.NewState(l.boot), nil
 	} else if err != nil {
-		return lease.State{}, l.explain("read leases", err)
+		return lease.State{}, l.explainError("read leases", err)
 	}
 	defer dir.Close()
 	r, err := l.read(dir)
 	if err != nil {
-		return lease.State{}, l.explain("read leases", err)
+		return lease.State{}, l.explainError("read leases", err)
 	}
 	return r.state, nil
 }
@@ -66,7 +66,7 @@ func (l *Ledger) read(dir *os.File) (record, error) {
 	}
 	var r record
 	if err == nil {
-		r, err = decode(data, l.boot)
+		r, err = decodeState(data, l.boot)
 	}
 	var damaged damage
 	var newer *NewerError
@@ -94,20 +94,20 @@ func (l *Ledger) Update(ctx context.Context, change func(*lease.State) error) er
 		return err
 	}
 	defer dir.Close()
-	lock, err := l.lock(ctx, dir)
+	lock, err := l.lockForWriting(ctx, dir)
 	if err != nil {
-		return l.explain("change leases", err)
+		return l.explainError("change leases", err)
 	}
 	defer lock.Close()
 	r, err := l.read(dir)
 	if err != nil {
-		return l.explain("change leases", err)
+		return l.explainError("change leases", err)
 	}
 	damaged := r.state.Lost != ""
 	if err := change(&r.state); err != nil {
 		return err
 	}
-	data, err := r.encode(l.boot)
+	data, err := r.encodeState(l.boot)
 	if err != nil {
 		return fmt.Errorf("change leases: %w", err)
 	}
@@ -115,7 +115,7 @@ func (l *Ledger) Update(ctx context.Context, change func(*lease.State) error) er
 		return nil
 	}
 	if err := l.write(dir, data, damaged); err != nil {
-		return l.explain("change leases", err)
+		return l.explainError("change leases", err)
 	}
 	return nil
 }
@@ -130,15 +130,15 @@ func (l *Ledger) prepared() (*os.File, error) {
 	case err == nil: // its Init was interrupted
 		dir.Close()
 	case !missing || l.Guest:
-		return nil, l.explain("change leases", err)
+		return nil, l.explainError("change leases", err)
 	}
-	if err := l.initialize(l.DefaultGID); missing && errors.Is(err, fs.ErrPermission) {
+	if err := l.initializeDir(l.DefaultGID); missing && errors.Is(err, fs.ErrPermission) {
 		return nil, &InitError{l.dir, err}
 	} else if err != nil {
-		return nil, l.explain("make "+l.dir, err)
+		return nil, l.explainError("make "+l.dir, err)
 	}
 	if dir, _, err = l.safeDir(); err != nil {
-		return nil, l.explain("change leases", err)
+		return nil, l.explainError("change leases", err)
 	}
 	return dir, nil
 }

@@ -37,8 +37,8 @@ func (e *LockError) Error() string {
 
 func (e *LockError) Unwrap() error { return e.Err }
 
-// lock takes the lock of all writers. Closing the file releases it.
-func (l *Ledger) lock(ctx context.Context, dir *os.File) (*os.File, error) {
+// lockForWriting takes the lock of all writers. Closing the file releases it.
+func (l *Ledger) lockForWriting(ctx context.Context, dir *os.File) (*os.File, error) {
 	for {
 		f, err := openLock(dir)
 		if err != nil {

@@ -19,21 +19,21 @@ type change struct {
 	dir                              string // of the GPU's PCI function
 }
 
-// slices is the subcommand sgpu.
-func (t *tool) slices(args []string) error {
+// runSliceCommand is the subcommand sgpu.
+func (t *tool) runSliceCommand(args []string) error {
 	c := change{tool: t, vram: "4G", compute: "5", copies: "1"}
 	if err := c.parse(args); err != nil {
 		return err
 	}
 	for i, g := range t.seen {
 		if c.target == strconv.Itoa(i) || c.target == g.UUID || c.target == g.BDF {
-			c.gpu, c.dir = g, t.device(g)
+			c.gpu, c.dir = g, t.deviceDir(g)
 		}
 	}
 	if c.dir == "" {
 		return fmt.Errorf("no GPU %s: name one by -i INDEX, UUID or BDF", c.target)
 	}
-	if first(c.dir+"/model") != "sgpu" && c.action != "--enable" {
+	if readFirstLine(c.dir+"/model") != "sgpu" && c.action != "--enable" {
 		return errors.New("the GPU is not in slice mode (sgpu --enable)")
 	}
 	switch c.action {
@@ -79,7 +79,7 @@ func (c *change) parse(args []string) error {
 }
 
 func (c *change) enable() error {
-	if n := first(c.dir + "/sriov_numvfs"); n != "" && n != "0" {
+	if n := readFirstLine(c.dir + "/sriov_numvfs"); n != "" && n != "0" {
 		return errors.New("the GPU has virtual functions")
 	}
 	if err := put(c.dir+"/model", "sgpu"); err != nil {
@@ -97,7 +97,7 @@ func (c *change) enable() error {
 }
 
 func (c *change) disable() error {
-	if len(c.parts(c.gpu)) > 0 {
+	if len(c.sliceNumbers(c.gpu)) > 0 {
 		return errors.New("the GPU has slices")
 	}
 	if err := put(c.dir+"/model", "native"); err != nil {
@@ -134,7 +134,7 @@ func (c *change) create() error {
 		return errors.New("no more slices fit the GPU")
 	case mib*copies > left("vram_quota"):
 		return fmt.Errorf("no %d MiB of memory are left", mib)
-	case first(c.dir+"/sgpu/sched_class") == "1" && compute*copies > left("sched_quota"):
+	case readFirstLine(c.dir+"/sgpu/sched_class") == "1" && compute*copies > left("sched_quota"):
 		return fmt.Errorf("no %d percent of compute are left", compute)
 	}
 	for k := 0; copies > 0; k++ {
@@ -156,7 +156,7 @@ func (c *change) create() error {
 		if err != nil {
 			return err
 		}
-		c.line("SGPU#%d created", k)
+		c.printLine("SGPU#%d created", k)
 		copies--
 	}
 	return nil
@@ -164,7 +164,7 @@ func (c *change) create() error {
 
 // makeNode makes the layout node of a slice, which has its UUID. A tree without a layout has it beside the slice.
 func (c *change) makeNode(part string, mib int) error {
-	id, nodes := first("/proc/sys/kernel/random/uuid"), c.root+layout
+	id, nodes := readFirstLine("/proc/sys/kernel/random/uuid"), c.root+layout
 	if _, err := os.Stat(nodes); err != nil {
 		return c.put(part, "unique_id", "GPU-"+id)
 	}
@@ -193,7 +193,7 @@ func (c *change) remove() error {
 		return fmt.Errorf("there is no SGPU#%s", c.id)
 	}
 	share, mib := c.number(part+"/sched_quota"), c.number(part+"/vram_quota")
-	if node := first(c.dir + "/" + part + "/node_id"); node != "" {
+	if node := readFirstLine(c.dir + "/" + part + "/node_id"); node != "" {
 		if err := errors.Join(drop(c.root+layout+node), drop(c.dir+"/smi/sgpu"+c.id)); err != nil {
 			return err
 		}
@@ -201,7 +201,7 @@ func (c *change) remove() error {
 	if err := drop(c.dir + "/" + part); err != nil {
 		return err
 	}
-	c.line("SGPU#%s removed", c.id)
+	c.printLine("SGPU#%s removed", c.id)
 	return c.count(1, mib, share)
 }
 
@@ -210,7 +210,7 @@ func (c *change) setClass() error {
 		return fmt.Errorf("there is no scheduling class %s", c.class)
 	}
 	file := c.dir + "/sgpu/sched_class"
-	if len(c.parts(c.gpu)) > 0 && first(file) != c.class {
+	if len(c.sliceNumbers(c.gpu)) > 0 && readFirstLine(file) != c.class {
 		return errors.New("the GPU has slices of another class")
 	}
 	return put(file, c.class)
@@ -218,7 +218,7 @@ func (c *change) setClass() error {
 
 // number is that of a file of the GPU, 0 without one.
 func (c *change) number(file string) int {
-	n, _ := strconv.Atoi(first(c.dir + "/" + file))
+	n, _ := strconv.Atoi(readFirstLine(c.dir + "/" + file))
 	return n
 }
 

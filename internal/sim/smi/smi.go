@@ -62,7 +62,7 @@ func (t *tool) run(args []string) error {
 		t.out.WriteString(usage)
 		return nil
 	case "-v", "--version":
-		t.line("mx-smi  version: %s", version)
+		t.printLine("mx-smi  version: %s", version)
 		return nil
 	}
 	show, ok := map[string]func(){
@@ -92,32 +92,32 @@ func (t *tool) run(args []string) error {
 		return errors.New("no MetaX GPU can be seen: /dev/dri has none of their render nodes")
 	}
 	if change {
-		return t.slices(args[1:])
+		return t.runSliceCommand(args[1:])
 	}
 	show()
 	return nil
 }
 
-func (t *tool) line(format string, a ...any) { fmt.Fprintf(&t.out, format+"\n", a...) }
+func (t *tool) printLine(format string, a ...any) { fmt.Fprintf(&t.out, format+"\n", a...) }
 
 func (t *tool) banner() {
-	t.line("mx-smi  version: %s\n", version)
-	t.line("=================== MetaX System Management Interface Log ===================")
-	t.line("Timestamp                                         : %s\n", timestamp)
-	t.line("Attached GPUs                                     : %d", len(t.seen))
+	t.printLine("mx-smi  version: %s\n", version)
+	t.printLine("=================== MetaX System Management Interface Log ===================")
+	t.printLine("Timestamp                                         : %s\n", timestamp)
+	t.printLine("Attached GPUs                                     : %d", len(t.seen))
 }
 
 func (t *tool) list() {
-	t.line("mx-smi  version: %s", version)
+	t.printLine("mx-smi  version: %s", version)
 	for i, g := range t.seen {
-		t.line("%-9s%-12s%-15s%s (UUID: %s)", fmt.Sprint("GPU#", i), g.Model, g.BDF, g.State, g.UUID)
-		for _, id := range t.parts(g) {
-			dir := t.device(g) + "/sgpu/sgpu" + id
-			uuid := first(dir + "/unique_id")
-			if node := first(dir + "/node_id"); node != "" {
-				uuid = "GPU-" + first(t.root+layout+node+"/unique_id")
+		t.printLine("%-9s%-12s%-15s%s (UUID: %s)", fmt.Sprint("GPU#", i), g.Model, g.BDF, g.State, g.UUID)
+		for _, id := range t.sliceNumbers(g) {
+			dir := t.deviceDir(g) + "/sgpu/sgpu" + id
+			uuid := readFirstLine(dir + "/unique_id")
+			if node := readFirstLine(dir + "/node_id"); node != "" {
+				uuid = "GPU-" + readFirstLine(t.root+layout+node+"/unique_id")
 			}
-			t.line("    %-9s(UUID: %s)", "SGPU#"+id, uuid)
+			t.printLine("    %-9s(UUID: %s)", "SGPU#"+id, uuid)
 		}
 	}
 }
@@ -125,12 +125,12 @@ func (t *tool) list() {
 // layout has a directory for each GPU and slice.
 const layout = "/sys/class/mxcd/mxcd/layout/nodes/"
 
-// device is the directory of a GPU's PCI function.
-func (t *tool) device(g GPU) string { return t.root + "/sys/bus/pci/devices/" + g.BDF }
+// deviceDir is the directory of a GPU's PCI function.
+func (t *tool) deviceDir(g GPU) string { return t.root + "/sys/bus/pci/devices/" + g.BDF }
 
-// parts are the numbers of a GPU's slices.
-func (t *tool) parts(g GPU) (ids []string) {
-	found, _ := filepath.Glob(t.device(g) + "/sgpu/sgpu*") // the pattern is valid
+// sliceNumbers are the numbers of a GPU's slices.
+func (t *tool) sliceNumbers(g GPU) (ids []string) {
+	found, _ := filepath.Glob(t.deviceDir(g) + "/sgpu/sgpu*") // the pattern is valid
 	for _, p := range found {
 		if info, err := os.Stat(p); err == nil && info.IsDir() {
 			ids = append(ids, strings.TrimPrefix(path.Base(p), "sgpu"))
@@ -139,8 +139,8 @@ func (t *tool) parts(g GPU) (ids []string) {
 	return ids
 }
 
-// first is the first line of a file, empty if it cannot be read.
-func first(file string) string {
+// readFirstLine is the first line of a file, empty if it cannot be read.
+func readFirstLine(file string) string {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return ""
@@ -154,17 +154,17 @@ func (t *tool) sections(fields func(GPU)) func() {
 	return func() {
 		t.banner()
 		for i, g := range t.seen {
-			t.line("GPU#%d  %s  %s", i, g.Model, g.BDF)
+			t.printLine("GPU#%d  %s  %s", i, g.Model, g.BDF)
 			fields(g)
 		}
-		t.line("\nEnd of Log")
+		t.printLine("\nEnd of Log")
 	}
 }
 
 // field prints a field that is known.
 func (t *tool) field(name, value string) {
 	if value != "" {
-		t.line("    %-42s: %s", name, value)
+		t.printLine("    %-42s: %s", name, value)
 	}
 }
 
@@ -184,11 +184,11 @@ func (t *tool) hardware(g GPU) {
 
 func (t *tool) versions(g GPU) {
 	t.field("BIOS Version", g.VBIOS)
-	t.line("    %-42s: %s", "Driver Version", t.Driver)
+	t.printLine("    %-42s: %s", "Driver Version", t.Driver)
 }
 
 func (t *tool) memory(g GPU) {
-	t.line("    Memory")
+	t.printLine("    Memory")
 	for _, name := range []string{"vis_vram", "vram"} {
 		if g.MemoryMiB > 0 {
 			t.field("    "+name+" total", strconv.Itoa(g.MemoryMiB*1024)+" KB")
@@ -220,27 +220,27 @@ func (t *tool) matrix() {
 	for i := range t.NICs {
 		fmt.Fprintf(&t.out, "%-8s", fmt.Sprint("NIC", i))
 	}
-	t.line("%-15s%s", "Node Affinity", "CPU Affinity")
+	t.printLine("%-15s%s", "Node Affinity", "CPU Affinity")
 	for i, g := range t.seen {
 		fmt.Fprintf(&t.out, "%-8s", fmt.Sprint("GPU", i))
 		t.cells(g.Cells)
 		nics(g.NICCells)
-		t.line("%-15s%s", g.NUMA, g.CPUs)
+		t.printLine("%-15s%s", g.NUMA, g.CPUs)
 	}
 	for i, n := range t.NICs {
 		fmt.Fprintf(&t.out, "%-8s", fmt.Sprint("NIC", i))
 		t.cells(n.Cells)
 		nics(n.NICCells)
-		t.line("")
+		t.printLine("")
 	}
-	t.line("\nLegend:")
+	t.printLine("\nLegend:")
 	for _, m := range t.Meaning {
-		t.line("  %-4s = %s", m[0], m[1])
+		t.printLine("  %-4s = %s", m[0], m[1])
 	}
 	if len(t.NICs) > 0 {
-		t.line("\nNIC Legend:")
+		t.printLine("\nNIC Legend:")
 		for i, n := range t.NICs {
-			t.line("  NIC%d: %s", i, n.Name)
+			t.printLine("  NIC%d: %s", i, n.Name)
 		}
 	}
 }
@@ -249,7 +249,7 @@ func (t *tool) matrix() {
 func (t *tool) table() {
 	maca, bios := "unknown", "unknown" // one version for all cards
 	for _, dir := range t.MACA {
-		if line := first(t.root + dir + "/Version.txt"); line != "" {
+		if line := readFirstLine(t.root + dir + "/Version.txt"); line != "" {
 			maca = line[strings.LastIndexByte(line, ':')+1:]
 			break
 		}
@@ -258,9 +258,9 @@ func (t *tool) table() {
 		bios = t.seen[i].VBIOS
 	}
 	t.banner()
-	t.line("+---------------------------------------------------------------------------------+")
-	t.line("| %-35s%-44s |", "MX-SMI "+version, "Kernel Mode Driver Version: "+t.Driver)
-	t.line("| %-35s%-44s |", "MACA Version: "+maca, "BIOS Version: "+bios)
+	t.printLine("+---------------------------------------------------------------------------------+")
+	t.printLine("| %-35s%-44s |", "MX-SMI "+version, "Kernel Mode Driver Version: "+t.Driver)
+	t.printLine("| %-35s%-44s |", "MACA Version: "+maca, "BIOS Version: "+bios)
 	t.out.WriteString(tableHead)
 	for i, g := range t.seen {
 		limit := "350W"
@@ -271,12 +271,12 @@ func (t *tool) table() {
 			limit = "225W"
 		}
 		sliced := "Disabled"
-		if first(t.device(g)+"/model") == "sgpu" {
+		if readFirstLine(t.deviceDir(g)+"/model") == "sgpu" {
 			sliced = "Enabled"
 		}
-		t.line("| %-5d %10s | %-5d %9s | %-19s | %-9s %10s |", i, "MetaX "+strings.TrimPrefix(g.Model, "MX"), i, "Off", g.BDF, "0%", sliced)
-		t.line("| %-16s | %-5s %9s | %-19s | %-20s |", "57W / "+limit, "35C", "P0", fmt.Sprintf("%d/%d MiB", usedMiB, g.MemoryMiB), g.State)
-		t.line("+------------------+-----------------+---------------------+----------------------+")
+		t.printLine("| %-5d %10s | %-5d %9s | %-19s | %-9s %10s |", i, "MetaX "+strings.TrimPrefix(g.Model, "MX"), i, "Off", g.BDF, "0%", sliced)
+		t.printLine("| %-16s | %-5s %9s | %-19s | %-20s |", "57W / "+limit, "35C", "P0", fmt.Sprintf("%d/%d MiB", usedMiB, g.MemoryMiB), g.State)
+		t.printLine("+------------------+-----------------+---------------------+----------------------+")
 	}
 	t.out.WriteString(tableEnd)
 }

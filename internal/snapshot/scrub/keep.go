@@ -104,7 +104,7 @@ func (k keeper) value(of *keys, v any) any {
 	case map[string]any:
 		kept := map[string]any{}
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			below, literal := of.at(name)
+			below, literal := of.keptBelow(name)
 			if below == nil || (name == "hostPath" && k.isDefaultHostPath(v)) {
 				continue
 			}
@@ -136,7 +136,7 @@ func (k keeper) value(of *keys, v any) any {
 // hostPath.
 func (k keeper) isDefaultHostPath(device map[string]any) bool {
 	at, _ := device["hostPath"].(string)
-	to := k.s.unrooted(at)
+	to := k.s.withoutRoot(at)
 	return k.own && to != at && to == device["path"]
 }
 

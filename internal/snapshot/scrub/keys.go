@@ -77,9 +77,9 @@ func (k *keys) add(way, words []string) {
 	}
 }
 
-// at returns what is kept below a key (nil for nothing), and whether the list has the
+// keptBelow returns what is kept below a key (nil for nothing), and whether the list has the
 // key itself and not a pattern for it. Case is ignored, as dockerd does.
-func (k *keys) at(key string) (below *keys, literal bool) {
+func (k *keys) keptBelow(key string) (below *keys, literal bool) {
 	key = strings.ToLower(key)
 	if below := k.below[key]; below != nil {
 		return below, true

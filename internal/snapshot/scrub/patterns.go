@@ -27,7 +27,7 @@ type pattern struct {
 	format bool
 }
 
-func (p pattern) replace(s *Scrubber, text string) string {
+func (p pattern) replaceMatches(s *Scrubber, text string) string {
 	var b strings.Builder
 	at := 0
 	for _, m := range p.re.FindAllStringSubmatchIndex(text, -1) {

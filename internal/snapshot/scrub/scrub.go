@@ -106,9 +106,9 @@ func (s *Scrubber) Learn(class Class, words ...string) {
 // so that they begin at the host's "/".
 func (s *Scrubber) Root(dir string) { s.root = strings.TrimSuffix(dir, "/") }
 
-// unrooted removes the root from the beginning of paths. It stays as part of a longer
+// withoutRoot removes the root from the beginning of paths. It stays as part of a longer
 // name or in the middle of a path.
-func (s *Scrubber) unrooted(text string) string {
+func (s *Scrubber) withoutRoot(text string) string {
 	if s.root == "" {
 		return text
 	}
@@ -172,7 +172,7 @@ func (s *Scrubber) learnedPatterns() []pattern {
 			re = `(?i)` + re
 		}
 		if l.class == Serial {
-			s.order = append(s.order, pattern{re: regexp.MustCompile(`(?i)\b` + spaced(l.word) + `\b`), word: spaced(l.word), with: spacedSerial})
+			s.order = append(s.order, pattern{re: regexp.MustCompile(`(?i)\b` + spacedHex(l.word) + `\b`), word: spacedHex(l.word), with: spacedSerial})
 		}
 		s.order = append(s.order, pattern{
 			re: regexp.MustCompile(re), word: strings.ToLower(l.word), format: isFormatWord(l.class, l.word),
@@ -230,11 +230,11 @@ func splitUUID(w string) (prefix, rest string) {
 }
 
 // Text returns a text with stand-ins.
-func (s *Scrubber) Text(text string) string { return s.replace(s.unrooted(text), false) }
+func (s *Scrubber) Text(text string) string { return s.replace(s.withoutRoot(text), false) }
 
 // Parsed is Text for a text that a parser reads: words of the formats stay, whoever has them as a
 // name.
-func (s *Scrubber) Parsed(text string) string { return s.Path(s.unrooted(text)) }
+func (s *Scrubber) Parsed(text string) string { return s.Path(s.withoutRoot(text)) }
 
 // Path is Parsed for a path that already begins at the host's "/".
 func (s *Scrubber) Path(text string) string { return s.replace(text, true) }
@@ -246,7 +246,7 @@ func (s *Scrubber) replace(text string, parsed bool) string {
 			continue
 		}
 		if strings.Contains(lower, p.word) { // fast check: nodes with a thousand GPUs have many patterns
-			text = p.replace(s, text)
+			text = p.replaceMatches(s, text)
 		}
 	}
 	return text

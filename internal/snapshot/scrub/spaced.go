@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// spaced is a word as the driver writes serial numbers: the bytes in hexadecimal, "53 49 4d".
-func spaced(word string) string {
+// spacedHex is a word as the driver writes serial numbers: the bytes in hexadecimal, "53 49 4d".
+func spacedHex(word string) string {
 	bytes := make([]string, len(word))
 	for i := range len(word) {
 		bytes[i] = stdhex.EncodeToString([]byte{word[i]})
@@ -20,5 +20,5 @@ func spacedSerial(s *Scrubber, text string, from, to int) (string, bool) {
 	if err != nil {
 		return "", false
 	}
-	return spaced(s.Word(Serial, strings.TrimRight(string(word), "\x00"))), true
+	return spacedHex(s.Word(Serial, strings.TrimRight(string(word), "\x00"))), true
 }

@@ -50,7 +50,7 @@ func (s *checkedView) plate(c *canvas, i int, k card, radius int) {
 
 // fullCard draws a GPU with the properties that are known of some GPU of the node.
 func (s *checkedView) fullCard(c *canvas, i int, k card) {
-	c.titled(`font-size="11"`, s.caption(i))
+	c.openTitled(`font-size="11"`, s.caption(i))
 	s.plate(c, i, k, 10)
 	in, room := 12, 18 // the margin of a line, and the characters that fit it
 	if k.w < cardWidth {
@@ -58,7 +58,7 @@ func (s *checkedView) fullCard(c *canvas, i int, k card) {
 	}
 	c.Text(k.x+in, k.y+23, `font-size="15" font-weight="700"`, fmt.Sprintf("GPU %d", i))
 	below := s.shortUser(i)
-	if marks := s.status(i); len(marks) > 0 {
+	if marks := s.marksOf(i); len(marks) > 0 {
 		m := marks[len(marks)-1]
 		attrs := fmt.Sprintf(`font-weight="600" fill="%s"`, m.color)
 		switch {
@@ -72,18 +72,18 @@ func (s *checkedView) fullCard(c *canvas, i int, k card) {
 	s.signs(c, i, k.x+k.w-3, k.y+2, 100)
 	font := ""
 	for n, text := range s.cardLines(i, k.w) {
-		c.Text(k.x+in, k.y+cardHead+10+n*cardLine, font, fit(text, room))
+		c.Text(k.x+in, k.y+cardHead+10+n*cardLine, font, shortenTo(text, room))
 		font = fmt.Sprintf(`font-family="%s" fill="%s"`, svg.Mono, svg.MutedText)
 	}
 	if below != "" {
-		c.Text(k.x+in, k.y+k.h-9, fmt.Sprintf(`font-size="10" font-weight="600" fill="%s"`, inUseEdge), fit(below, room*7/6))
+		c.Text(k.x+in, k.y+k.h-9, fmt.Sprintf(`font-size="10" font-weight="600" fill="%s"`, inUseEdge), shortenTo(below, room*7/6))
 	}
 	c.Close()
 }
 
-// tile draws a GPU of a grid with its index and, if it is large, its address.
-func (s *checkedView) tile(c *canvas, i int, k card, large bool) {
-	c.titled(`font-weight="700"`, s.caption(i))
+// drawTile draws a GPU of a grid with its index and, if it is large, its address.
+func (s *checkedView) drawTile(c *canvas, i int, k card, large bool) {
+	c.openTitled(`font-weight="700"`, s.caption(i))
 	defer c.Close()
 	if !large {
 		s.plate(c, i, k, 5)
@@ -98,13 +98,13 @@ func (s *checkedView) tile(c *canvas, i int, k card, large bool) {
 		under = terminal.Line(s.gpus[i].Model)
 	}
 	under = cmp.Or(s.shortUser(i), under)
-	c.Text(k.x+9, k.y+36, fmt.Sprintf(`font-family="%s" font-size="11" font-weight="400" fill="%s"`, svg.Mono, svg.MutedText), fit(under, 14))
+	c.Text(k.x+9, k.y+36, fmt.Sprintf(`font-family="%s" font-size="11" font-weight="400" fill="%s"`, svg.Mono, svg.MutedText), shortenTo(under, 14))
 	s.signs(c, i, k.x+k.w-14, k.y+14, 90)
 }
 
 // shortUser names who uses a GPU in few words, "train (docker)"; empty if that is not known.
 func (s *checkedView) shortUser(i int) string {
-	name, _, _ := strings.Cut(s.user(i), ", ")
+	name, _, _ := strings.Cut(s.holderName(i), ", ")
 	return strings.TrimPrefix(name, "container ")
 }
 
@@ -116,7 +116,7 @@ func (s *checkedView) cardLines(i, width int) (lines []string) {
 		if width < cardWidth && len(g.Nodes) > 1 {
 			g.Nodes = g.Nodes[len(g.Nodes)-1:]
 		}
-		text := f.text(g)
+		text := f.textFor(g)
 		if last := len(lines) - 1; f.beside && last >= 0 {
 			lines[last] += " · " + text
 			continue
@@ -141,8 +141,8 @@ func (s *checkedView) cardHeight(width int) int {
 
 // signs draws a GPU's signs from right to left, the first at x, y.
 func (s *checkedView) signs(c *canvas, i, x, y, percent int) {
-	for _, m := range s.status(i) {
-		c.sign(x, y, percent, m.sign)
+	for _, m := range s.marksOf(i) {
+		c.drawSign(x, y, percent, m.sign)
 		x -= 20 * percent / 100
 	}
 }

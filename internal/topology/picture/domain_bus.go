@@ -63,7 +63,7 @@ func (f *linkArea) drawBuses(c *canvas, top, bottom int) {
 			y = (top+bottom)/2 + (2*b.lane-across+1)*busLane/2
 		}
 		color := domainColor(b.number)
-		c.titled(fmt.Sprintf(`fill="none" stroke="%s" stroke-width="4" stroke-linecap="round"`, color), f.domainWords(b.number-1))
+		c.openTitled(fmt.Sprintf(`fill="none" stroke="%s" stroke-width="4" stroke-linecap="round"`, color), f.domainWords(b.number-1))
 		gpus := f.domains[b.number-1].gpus
 		middle := func(i int) int { return f.cards[i].x + f.cards[i].w/2 }
 		x0, x1 := middle(gpus[0]), middle(gpus[0])
@@ -72,7 +72,7 @@ func (f *linkArea) drawBuses(c *canvas, top, bottom int) {
 			if anyPicked && !f.picked[i] {
 				style = `stroke-width="2"`
 			}
-			c.Line(middle(i), f.edge(i), middle(i), y, style)
+			c.Line(middle(i), f.cardEdge(i), middle(i), y, style)
 			c.Dot(middle(i), y, 4, fmt.Sprintf(`fill="%s"`, color))
 			x0, x1 = min(x0, middle(i)), max(x1, middle(i))
 		}

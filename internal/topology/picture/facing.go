@@ -18,7 +18,7 @@ func splitRows(root *place) (rows []cardRow, ok bool) {
 	if !boxed {
 		root = root.inside[0]
 	}
-	n := len(root.leaves())
+	n := len(root.gpusBelow())
 	switch {
 	case n <= maxRow/2:
 		return []cardRow{{root: root, boxed: boxed, cards: cardWidth}}, true
@@ -36,8 +36,8 @@ func splitRows(root *place) (rows []cardRow, ok bool) {
 		return nil, false
 	}
 	return []cardRow{
-		{root: root.slice(0, best), boxed: boxed, cards: cardWidth},
-		{root: root.slice(best, n), boxed: boxed, flip: true, cards: cardWidth},
+		{root: root.sliceLeaves(0, best), boxed: boxed, cards: cardWidth},
+		{root: root.sliceLeaves(best, n), boxed: boxed, flip: true, cards: cardWidth},
 	}, true
 }
 
@@ -47,7 +47,7 @@ func (p *place) divides(at int) bool {
 		if at <= 0 {
 			break
 		}
-		at -= len(q.leaves())
+		at -= len(q.gpusBelow())
 	}
 	return at < 0
 }
@@ -57,7 +57,7 @@ func (p *place) divides(at int) bool {
 func (s *checkedView) drawFacing(c *canvas, root *place, rows []cardRow) (width, bottom int) {
 	boxed := rows[0].boxed
 	for i := range rows {
-		rows[i].arrange(s.cardHeight(rows[i].cards))
+		rows[i].arrangeItems(s.cardHeight(rows[i].cards))
 		width = max(width, rows[i].width)
 	}
 	width += 2 * margin
@@ -67,18 +67,18 @@ func (s *checkedView) drawFacing(c *canvas, root *place, rows []cardRow) (width,
 	width = max(width, minWidth)
 
 	f := newLinkArea(s, rows)
-	bottom = s.header() + f.height
+	bottom = s.headerHeight() + f.height
 	for _, d := range rows {
 		bottom += d.height
 	}
 	switch {
 	case !boxed:
 		bottom += boxPad
-		c.box(card{x: margin, y: s.header(), w: width - 2*margin, h: bottom - s.header()}, 14, s.header()+19, root.inside[0].label)
+		c.drawBox(card{x: margin, y: s.headerHeight(), w: width - 2*margin, h: bottom - s.headerHeight()}, 14, s.headerHeight()+19, root.inside[0].label)
 	case len(rows) == 1 && f.height > 0:
 		bottom -= boxPad // the arcs begin above the boxes' edge
 	}
-	y := s.header()
+	y := s.headerHeight()
 	for _, d := range rows {
 		o := outline{checkedView: s, cardRow: d, c: c, outer: y, dx: (width - d.width) / 2}
 		if d.flip {
@@ -86,14 +86,14 @@ func (s *checkedView) drawFacing(c *canvas, root *place, rows []cardRow) (width,
 		}
 		for _, it := range d.items {
 			if it.gpu == noGPU {
-				o.group(it)
+				o.drawPlace(it)
 				continue
 			}
 			f.cards[it.gpu] = o.gpuCard(it)
 		}
 		y += d.height + f.height // the links are between the rows
 	}
-	f.draw(c, width)
+	f.drawLinks(c, width)
 	for i := range s.gpus {
 		s.fullCard(c, i, f.cards[i])
 	}

@@ -54,8 +54,8 @@ func (s *checkedView) drawGrid(c *canvas, root *place) (width, bottom int) {
 		g.tileSize = tileSize{perLine: 32, width: 34, height: 24, gap: 5}
 	}
 	g.flow(root)
-	left := margin + g.route()
-	top, ends := g.stack(s.header())
+	left := margin + g.routeBuses()
+	top, ends := g.stack(s.headerHeight())
 	for i := range g.tiles {
 		g.tiles[i].x += left
 		g.tiles[i].y = top[g.line[i]]
@@ -63,7 +63,7 @@ func (s *checkedView) drawGrid(c *canvas, root *place) (width, bottom int) {
 	g.frames(c, left, top, ends)
 	g.drawBuses(c, left)
 	for i, k := range g.tiles {
-		g.tile(c, i, k, g.large)
+		g.drawTile(c, i, k, g.large)
 	}
 	g.busNames(c)
 	return max(left+g.right+margin, minWidth), ends[g.lines-1]
@@ -75,7 +75,7 @@ func (g *grid) flow(root *place) {
 	x, column, line := 0, 0, 0
 	next := func(indent int) { x, column, line = indent, 0, line+1 }
 	for _, numa := range root.inside {
-		if column > 0 && column+len(numa.leaves()) > g.perLine {
+		if column > 0 && column+len(numa.gpusBelow()) > g.perLine {
 			next(0)
 		}
 		box := numaBox{label: numa.label, first: line, x0: x}
@@ -168,7 +168,7 @@ func (g *grid) frames(c *canvas, left int, top, ends []int) {
 	}
 	for _, b := range g.boxes {
 		y := top[b.first] - above
-		c.box(card{x: left + b.x0, y: y, w: b.x1 - b.x0, h: ends[b.last] - y}, 12, y+17, fit(b.label, (b.x1-b.x0-boxPad)/7))
+		c.drawBox(card{x: left + b.x0, y: y, w: b.x1 - b.x0, h: ends[b.last] - y}, 12, y+17, shortenTo(b.label, (b.x1-b.x0-boxPad)/7))
 	}
 	nicsAt := g.nicsAt()
 	for _, r := range g.runs {
@@ -177,13 +177,13 @@ func (g *grid) frames(c *canvas, left int, top, ends []int) {
 			y, h = y-runLabel+4, h+runLabel-4
 		}
 		w := r.x1 - r.x0
-		c.bar(card{x: left + r.x0 - runPad, y: y, w: w + 2*runPad, h: h}, 8)
+		c.drawBar(card{x: left + r.x0 - runPad, y: y, w: w + 2*runPad, h: h}, 8)
 		if g.large {
 			label := r.label
 			if nics := nicsAt[label]; label != "" && nics != nil {
 				label += ", NIC " + wording.Ranges(nics)
 			}
-			c.Text(left+r.x0+2, y+13, `font-size="10"`, fit(label, w/6))
+			c.Text(left+r.x0+2, y+13, `font-size="10"`, shortenTo(label, w/6))
 		}
 	}
 }

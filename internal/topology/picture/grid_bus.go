@@ -21,9 +21,9 @@ const (
 	trunkStep = 14
 )
 
-// route makes the buses and gives them lanes. A domain on several lines gets a trunk, in a
+// routeBuses makes the buses and gives them lanes. A domain on several lines gets a trunk, in a
 // margin on the left. route returns the width of that margin.
-func (g *grid) route() (leftMargin int) {
+func (g *grid) routeBuses() (leftMargin int) {
 	var free []int // by trunk: the first line on which it is free
 	for i, d := range g.domains {
 		first := len(g.buses)
@@ -118,7 +118,7 @@ func (g *grid) drawBuses(c *canvas, left int) {
 		b := &g.buses[j]
 		y := g.busY(*b, tilesY[b.line])
 		b.x0, b.x1 = b.x0+left, b.x1+left
-		c.titled(fmt.Sprintf(`stroke="%s"`, domainColor(b.number)), g.domainWords(b.number-1))
+		c.openTitled(fmt.Sprintf(`stroke="%s"`, domainColor(b.number)), g.domainWords(b.number-1))
 		for _, i := range g.domains[b.number-1].gpus {
 			if g.line[i] != b.line {
 				continue
@@ -162,7 +162,7 @@ func (g *grid) busNames(c *canvas) {
 	}
 	for i, k := range g.tiles {
 		if linkDown[i] {
-			c.sign(k.x+k.w-10, k.y+k.h, 100, signDown)
+			c.drawSign(k.x+k.w-10, k.y+k.h, 100, signDown)
 		}
 	}
 }

@@ -32,7 +32,7 @@ func newLinkArea(s *checkedView, rows []cardRow) *linkArea {
 	n := len(s.gpus)
 	f := &linkArea{checkedView: s, cards: make([]card, n), row: make([]int, n), column: make([]int, n)}
 	for row, d := range rows {
-		for column, gpu := range d.root.leaves() {
+		for column, gpu := range d.root.gpusBelow() {
 			f.row[gpu], f.column[gpu] = row, column
 		}
 	}
@@ -80,8 +80,8 @@ func (f *linkArea) arc(a, b int) int {
 	return 12 + 20*max(f.column[a]-f.column[b], f.column[b]-f.column[a])
 }
 
-// draw draws the links, the names of the domains, and the kind of link between the rows.
-func (f *linkArea) draw(c *canvas, width int) {
+// drawLinks draws the links, the names of the domains, and the kind of link between the rows.
+func (f *linkArea) drawLinks(c *canvas, width int) {
 	f.spreadEnds()
 	top, bottom := f.span()
 	f.drawBuses(c, top, bottom)
@@ -99,11 +99,11 @@ func (f *linkArea) draw(c *canvas, width int) {
 				kind = fmt.Sprintf("MetaXLink, %g GB/s", gbps)
 			}
 		}
-		c.titled(fmt.Sprintf(`stroke="%s" %s`, color, f.stroke(l)), fmt.Sprintf("GPU %d to GPU %d: %s", l.a, l.b, kind))
+		c.openTitled(fmt.Sprintf(`stroke="%s" %s`, color, f.stroke(l)), fmt.Sprintf("GPU %d to GPU %d: %s", l.a, l.b, kind))
 		x, y := f.curve(c, l)
 		c.Close()
 		if !l.up {
-			c.sign(x, y, 100, signDown)
+			c.drawSign(x, y, 100, signDown)
 		}
 	}
 	c.Close()
@@ -146,7 +146,7 @@ func (f *linkArea) stroke(l drawnLink) string {
 
 // curve draws a link as a cubic Bézier and returns its middle.
 func (f *linkArea) curve(c *canvas, l drawnLink) (x, y int) {
-	ya, yb := f.edge(l.a), f.edge(l.b)
+	ya, yb := f.cardEdge(l.a), f.cardEdge(l.b)
 	ca, cb := ya, yb
 	if f.row[l.a] == f.row[l.b] {
 		reach := f.arc(l.a, l.b) * 4 / 3
@@ -161,8 +161,8 @@ func (f *linkArea) curve(c *canvas, l drawnLink) (x, y int) {
 	return (l.xa + l.xb) / 2, (ya + 3*ca + 3*cb + yb) / 8
 }
 
-// edge returns the y of the card's edge at the links.
-func (f *linkArea) edge(i int) int {
+// cardEdge returns the y of the card's edge at the links.
+func (f *linkArea) cardEdge(i int) int {
 	if f.row[i] == 1 {
 		return f.cards[i].y
 	}
@@ -217,9 +217,9 @@ func (f *linkArea) spreadEnds() {
 func (f *linkArea) span() (top, bottom int) {
 	for i := range f.gpus {
 		if f.row[i] == 0 {
-			top = f.edge(i)
+			top = f.cardEdge(i)
 		} else {
-			bottom = f.edge(i)
+			bottom = f.cardEdge(i)
 		}
 	}
 	return top, max(bottom, top+f.height)
@@ -245,7 +245,7 @@ func (f *linkArea) names(c *canvas, top, bottom int) {
 			y = bottom - f.depth[1] - 18
 		}
 		text := fmt.Sprintf("MetaXLink domain %d", i+1)
-		w := pillLarge.width(text)
+		w := pillLarge.widthFor(text)
 		for slices.ContainsFunc(taken, func(t card) bool {
 			return t.y == y && max(t.x, x)-min(t.x, x) < (t.w+w)/2
 		}) {
@@ -265,7 +265,7 @@ func (f *linkArea) badge(c *canvas, y, width int) {
 	y += (f.depth[0] - f.depth[1]) / 2
 	f.badged = true
 	c.Line(2*margin, y, width-2*margin, y, kindLine(k))
-	pillLarge.draw(c, width/2, y, fmt.Sprintf(`fill="%s" stroke="%s"`, svg.Background, wire), svg.MutedText, fit(k.String()+": "+k.Meaning(), width/9))
+	pillLarge.draw(c, width/2, y, fmt.Sprintf(`fill="%s" stroke="%s"`, svg.Background, wire), svg.MutedText, shortenTo(k.String()+": "+k.Meaning(), width/9))
 }
 
 // between returns the kind of link between the rows; ok is false if pairs differ or if it is

@@ -16,8 +16,8 @@ type mark struct {
 	color string
 }
 
-// gpus returns the GPUs with the mark.
-func (m mark) gpus() (indices []int) {
+// markedGPUs returns the GPUs with the mark.
+func (m mark) markedGPUs() (indices []int) {
 	for i, on := range m.on {
 		if on {
 			indices = append(indices, i)
@@ -46,8 +46,8 @@ func (s *checkedView) setMarks() {
 	}
 }
 
-// status returns the marks of a GPU; those that speak against picking it come last.
-func (s *checkedView) status(i int) (marks []mark) {
+// marksOf returns the marks of a GPU; those that speak against picking it come last.
+func (s *checkedView) marksOf(i int) (marks []mark) {
 	for _, m := range s.marks {
 		if m.on[i] {
 			marks = append(marks, m)
@@ -59,9 +59,9 @@ func (s *checkedView) status(i int) (marks []mark) {
 // statusWords returns the words of the marks of a GPU, such as "picked, in use".
 func (s *checkedView) statusWords(i int) string {
 	var words []string
-	for _, m := range s.status(i) {
+	for _, m := range s.marksOf(i) {
 		words = append(words, m.word)
-		if u := s.user(i); m.word == inUse && u != "" {
+		if u := s.holderName(i); m.word == inUse && u != "" {
 			words[len(words)-1] += " by " + u
 		}
 	}

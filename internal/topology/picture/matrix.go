@@ -19,7 +19,7 @@ import (
 // legend of the words that occur; and the lost MetaXLinks. Programs that parse mx-smi's matrix can parse this one: the
 // marks of a GPU follow at the end of its row.
 func Matrix(w io.Writer, v View) error {
-	s, err := v.check()
+	s, err := v.checkView()
 	if err != nil {
 		return err
 	}

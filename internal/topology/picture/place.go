@@ -22,11 +22,11 @@ const noGPU = -1
 // unknownNUMA is the label above GPUs whose NUMA node is unknown.
 const unknownNUMA = "NUMA node unknown"
 
-// places builds the tree of GPUs and network cards. NUMA nodes are in the order of their numbers, the unknown one
+// buildPlaceTree builds the tree of GPUs and network cards. NUMA nodes are in the order of their numbers, the unknown one
 // last; all else is in the order of its first GPU. Of the bridges above a GPU, the tree has
 // those at which paths branch and those that the Node calls a switch. A network card is a
 // leaf with a label.
-func places(gpus []gpu.GPU, nics []gpu.NIC, bridgeName func(gpu.BDF) string) *place {
+func buildPlaceTree(gpus []gpu.GPU, nics []gpu.NIC, bridgeName func(gpu.BDF) string) *place {
 	root := &place{gpu: noGPU}
 	all := slices.Clone(gpus)
 	for _, n := range nics {
@@ -92,29 +92,29 @@ func (p *place) child(label string) *place {
 	return q
 }
 
-// leaves returns the GPUs below p, from left to right.
-func (p *place) leaves() []int {
+// gpusBelow returns the GPUs below p, from left to right.
+func (p *place) gpusBelow() []int {
 	if p.gpu != noGPU {
 		return []int{p.gpu}
 	}
 	var all []int
 	for _, q := range p.inside {
-		all = append(all, q.leaves()...)
+		all = append(all, q.gpusBelow()...)
 	}
 	return all
 }
 
-// slice returns the part of p with its leaves from, …, to-1.
-func (p *place) slice(from, to int) *place {
+// sliceLeaves returns the part of p with its leaves from, …, to-1.
+func (p *place) sliceLeaves(from, to int) *place {
 	if p.gpu != noGPU {
 		return p
 	}
 	part := &place{label: p.label, gpu: noGPU}
 	at := 0
 	for _, q := range p.inside {
-		n := len(q.leaves())
+		n := len(q.gpusBelow())
 		if lo, hi := max(from, at), min(to, at+n); lo < hi {
-			part.inside = append(part.inside, q.slice(lo-at, hi-at))
+			part.inside = append(part.inside, q.sliceLeaves(lo-at, hi-at))
 		}
 		at += n
 	}

@@ -44,11 +44,11 @@ func TestPlacesOfNodes(t *testing.T) {
 		"two dies":          {dies, "[numa0[host00[bridge00:00.1[0 1]]]]"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			root := places(test.node.GPUs, nil, gpu.BDF.String)
+			root := buildPlaceTree(test.node.GPUs, nil, gpu.BDF.String)
 			if diff := cmp.Diff(test.want, outlined(root)); diff != "" {
 				t.Errorf("tree (-want +got):\n%s", diff)
 			}
-			if got := len(root.leaves()); got != len(test.node.GPUs) {
+			if got := len(root.gpusBelow()); got != len(test.node.GPUs) {
 				t.Errorf("%d leaves of %d GPUs", got, len(test.node.GPUs))
 			}
 		})
@@ -89,10 +89,10 @@ func TestFace(t *testing.T) {
 		"seventeen":                  {node(9, 8), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			decks, ok := splitRows(places(test.node.GPUs, nil, gpu.BDF.String))
+			decks, ok := splitRows(buildPlaceTree(test.node.GPUs, nil, gpu.BDF.String))
 			var rows []int
 			for _, d := range decks {
-				rows = append(rows, len(d.root.leaves()))
+				rows = append(rows, len(d.root.gpusBelow()))
 			}
 			if ok != (test.rows != nil) {
 				t.Fatalf("ok is %v", ok)

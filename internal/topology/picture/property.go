@@ -42,8 +42,8 @@ next:
 	}
 }
 
-// text returns what is shown for one GPU.
-func (p property) text(g gpu.GPU) string {
+// textFor returns what is shown for one GPU.
+func (p property) textFor(g gpu.GPU) string {
 	if word := p.of(g); word != "" {
 		return word
 	}

@@ -28,8 +28,8 @@ type item struct {
 	x0, x1 int
 }
 
-// arrange computes the items and the measures of the row.
-func (d *cardRow) arrange(height int) {
+// arrangeItems computes the items and the measures of the row.
+func (d *cardRow) arrangeItems(height int) {
 	d.width = d.layOut(d.root, 0, 0)
 	bars := 0
 	for _, it := range d.items {
@@ -109,21 +109,21 @@ func (o outline) y(from, h int) int {
 	return o.outer + from
 }
 
-// group draws a place that is not a GPU.
-func (o outline) group(it item) {
+// drawPlace draws a place that is not a GPU.
+func (o outline) drawPlace(it item) {
 	x0, w := it.x0+o.dx, it.x1-it.x0
 	if o.boxed && it.level == 0 {
-		o.c.box(card{x: x0, y: o.y(0, o.height), w: w, h: o.height}, 14, o.y(8, 13)+11, fit(it.label, w/8))
+		o.c.drawBox(card{x: x0, y: o.y(0, o.height), w: w, h: o.height}, 14, o.y(8, 13)+11, shortenTo(it.label, w/8))
 		return
 	}
 	from := o.barFrom(it.level)
 	o.wire(it)
-	o.c.bar(card{x: x0, y: o.y(from, barHeight), w: w, h: barHeight}, 6)
+	o.c.drawBar(card{x: x0, y: o.y(from, barHeight), w: w, h: barHeight}, 6)
 	label := it.label
 	room := w - 8
 	if nics := o.nicsAt()[it.label]; nics != nil {
 		pill := "NIC " + wording.Ranges(nics)
-		if wide := pillSmall.width(pill); textWidth(label, 11) < w-2*wide-24 {
+		if wide := pillSmall.widthFor(pill); textWidth(label, 11) < w-2*wide-24 {
 			pillSmall.draw(o.c, x0+w-wide/2-4, o.y(from, barHeight)+barHeight/2, fmt.Sprintf(`fill="%s"`, wire), cardFill, pill)
 			room -= 2 * wide
 		}
@@ -135,16 +135,16 @@ func (o outline) group(it item) {
 	if textWidth(label, 11) > room {
 		label = strings.TrimPrefix(strings.TrimPrefix(label, "PCIe "), "host ")
 	}
-	o.c.Text(x0+w/2, o.y(from, barHeight)+15, `text-anchor="middle" font-size="11"`, fit(label, w/6))
+	o.c.Text(x0+w/2, o.y(from, barHeight)+15, `text-anchor="middle" font-size="11"`, shortenTo(label, w/6))
 }
 
 // kindInside returns the kind of link between the parts of p; ok is false if pairs differ or
 // if it is MetaXLink, which is drawn.
 func (o outline) kindInside(p *place) (kind topology.Kind, ok bool) {
 	for i, q := range p.inside {
-		for _, a := range q.leaves() {
+		for _, a := range q.gpusBelow() {
 			for _, other := range p.inside[i+1:] {
-				for _, b := range other.leaves() {
+				for _, b := range other.gpusBelow() {
 					k := o.graph.Kind(a, b)
 					if k == topology.MX || (ok && k != kind) {
 						return k, false

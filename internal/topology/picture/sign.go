@@ -5,8 +5,8 @@ import "fmt"
 // sign is a disc of 18 pixels with a white glyph, drawn around the origin.
 type sign func(c *canvas)
 
-// sign draws a sign around x, y at a size in percent.
-func (c *canvas) sign(x, y, percent int, draw sign) {
+// drawSign draws a sign around x, y at a size in percent.
+func (c *canvas) drawSign(x, y, percent int, draw sign) {
 	scale := ""
 	if percent != 100 {
 		scale = fmt.Sprintf(" scale(0.%02d)", percent)

@@ -23,11 +23,11 @@ const (
 // but a bus joins a domain of 8 or more GPUs. Other nodes are a grid, in which a bus joins each
 // MetaXLink domain.
 func SVG(w io.Writer, v View) error {
-	s, err := v.check()
+	s, err := v.checkView()
 	if err != nil {
 		return err
 	}
-	root := places(s.gpus, nil, s.bridgeName)
+	root := buildPlaceTree(s.gpus, nil, s.bridgeName)
 	var body canvas
 	var width, bottom int
 	if rows, ok := splitRows(root); ok {
@@ -40,14 +40,14 @@ func SVG(w io.Writer, v View) error {
 
 	var c canvas
 	height := bottom + margin
-	name := title(v.Node)
+	name := nodeTitle(v.Node)
 	c.Begin("topology", width, height, "GPU topology of "+name, s.description())
 	c.Dark(darkColors())
 	fmt.Fprintf(&c, `<defs><pattern id="topology-hatch" width="8" height="8" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect width="8" height="8" fill="%s"/><path d="M0 0V8" stroke="%s" stroke-width="5"/></pattern></defs>`+"\n", inUseFill, hatchLine)
 	c.Rect(1, 1, width-2, height-2, 16, fmt.Sprintf(`fill="%s" stroke="%s"`, svg.Background, svg.Border))
-	c.Text(margin, 42, `font-size="22" font-weight="700"`, fit(name, (width-2*margin)/14))
-	subtitle := gpuCount(s.gpus) + ", " + versions(v.Node)
-	c.Text(margin, 64, fmt.Sprintf(`font-size="13" fill="%s"`, svg.MutedText), fit(subtitle, (width-2*margin)/8))
+	c.Text(margin, 42, `font-size="22" font-weight="700"`, shortenTo(name, (width-2*margin)/14))
+	subtitle := gpuCount(s.gpus) + ", " + softwareVersions(v.Node)
+	c.Text(margin, 64, fmt.Sprintf(`font-size="13" fill="%s"`, svg.MutedText), shortenTo(subtitle, (width-2*margin)/8))
 	if missing := s.unknownProperties(); missing != "" {
 		c.Text(margin, 82, fmt.Sprintf(`font-size="13" fill="%s"`, svg.MutedText), missing)
 	}
@@ -71,7 +71,7 @@ func (s *checkedView) description() string {
 		say("%s", betweenWords(between))
 	}
 	for _, m := range s.marks {
-		say("GPU %s: %s", wording.Ranges(m.gpus()), m.word)
+		say("GPU %s: %s", wording.Ranges(m.markedGPUs()), m.word)
 	}
 	if len(s.down) > 0 {
 		say("MetaXLink down: %s", wording.Pairs(s.down))
@@ -81,11 +81,11 @@ func (s *checkedView) description() string {
 
 // domainWords describes a domain, by its place in the list.
 func (s *checkedView) domainWords(i int) string {
-	return fmt.Sprintf("MetaXLink domain %d: GPUs %s (%s)", i+1, wording.Ranges(s.domains[i].gpus), s.domains[i].describe())
+	return fmt.Sprintf("MetaXLink domain %d: GPUs %s (%s)", i+1, wording.Ranges(s.domains[i].gpus), s.domains[i].describeLinks())
 }
 
-// header returns the height of the title's lines, down to the first box.
-func (s *checkedView) header() int {
+// headerHeight returns the height of the title's lines, down to the first box.
+func (s *checkedView) headerHeight() int {
 	if s.unknownProperties() != "" {
 		return 102
 	}
@@ -103,7 +103,7 @@ func (s *checkedView) legend(c *canvas, width, y int) int {
 	y += 16
 	x := margin
 	item := func(text string, sign func(x, y int)) {
-		text = fit(text, (width-2*margin-40)/8)
+		text = shortenTo(text, (width-2*margin-40)/8)
 		need := 32 + textWidth(text, 12)
 		if x > margin && x+need > width-margin {
 			x, y = margin, y+26
@@ -129,7 +129,7 @@ func (s *checkedView) legend(c *canvas, width, y int) int {
 	for _, line := range s.lost.Lines() {
 		item(line, func(x, y int) {
 			c.Line(x-14, y, x+14, y, fmt.Sprintf(`stroke="%s" stroke-width="2" stroke-dasharray="5 4"`, unhealthyEdge))
-			c.sign(x, y, 100, signDown)
+			c.drawSign(x, y, 100, signDown)
 		})
 	}
 	between := s.betweenDomains()
@@ -144,23 +144,23 @@ func (s *checkedView) legend(c *canvas, width, y int) int {
 		}
 	}
 	if len(s.domains) == 0 && len(s.gpus) > 1 {
-		item(s.noDomain(), func(x, y int) { c.sign(x, y, 100, signNone) })
+		item(s.noDomain(), func(x, y int) { c.drawSign(x, y, 100, signNone) })
 	}
 	for _, m := range s.marks {
-		gpus := m.gpus()
+		gpus := m.markedGPUs()
 		if m.word == inUse { // those whose user is known follow with the user
-			gpus = slices.DeleteFunc(gpus, func(i int) bool { return s.user(i) != "" })
+			gpus = slices.DeleteFunc(gpus, func(i int) bool { return s.holderName(i) != "" })
 		}
 		if len(gpus) == 0 {
 			continue
 		}
-		item(m.word+": GPU "+wording.Ranges(gpus), func(x, y int) { c.sign(x, y, 100, m.sign) })
+		item(m.word+": GPU "+wording.Ranges(gpus), func(x, y int) { c.drawSign(x, y, 100, m.sign) })
 	}
 	for _, u := range s.usersOf() {
-		item(inUse+" by "+u, func(x, y int) { c.sign(x, y, 100, signInUse) })
+		item(inUse+" by "+u, func(x, y int) { c.drawSign(x, y, 100, signInUse) })
 	}
 	for _, line := range nics {
-		item(line, func(x, y int) { c.sign(x, y, 100, signNIC) })
+		item(line, func(x, y int) { c.drawSign(x, y, 100, signNIC) })
 	}
 	return end
 }
@@ -200,7 +200,7 @@ func (s *checkedView) usersOf() (lines []string) {
 	var users []string
 	by := map[string][]int{}
 	for i := range s.gpus {
-		if u := s.user(i); u != "" {
+		if u := s.holderName(i); u != "" {
 			if by[u] == nil {
 				users = append(users, u)
 			}

@@ -11,9 +11,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
-// cells returns the width of s in terminal columns. East Asian characters and the
+// textColumns returns the width of s in terminal columns. East Asian characters and the
 // symbols beyond the basic plane take two.
-func cells(s string) int {
+func textColumns(s string) int {
 	n := 0
 	for _, r := range s {
 		switch {
@@ -28,25 +28,25 @@ func cells(s string) int {
 	return n
 }
 
-// fit shortens s to at most n columns.
-func fit(s string, n int) string {
-	if cells(s) <= n {
+// shortenTo shortens s to at most n columns.
+func shortenTo(s string, n int) string {
+	if textColumns(s) <= n {
 		return s
 	}
 	used := 0
 	for at, r := range s {
-		if used += cells(string(r)); used > n-1 {
+		if used += textColumns(string(r)); used > n-1 {
 			return s[:at] + "…"
 		}
 	}
 	return s
 }
 
-// pad fills s with spaces up to n columns.
-func pad(s string, n int) string { return s + strings.Repeat(" ", max(0, n-cells(s))) }
+// padTo fills s with spaces up to n columns.
+func padTo(s string, n int) string { return s + strings.Repeat(" ", max(0, n-textColumns(s))) }
 
-// versions names the driver, with its mode if that is known, and MXMACA with their versions.
-func versions(n gpu.Node) string {
+// softwareVersions names the driver, with its mode if that is known, and MXMACA with their versions.
+func softwareVersions(n gpu.Node) string {
 	name := func(what, version string) string {
 		if version == "" {
 			return what + " version unknown"
@@ -66,8 +66,8 @@ func versions(n gpu.Node) string {
 	return name("driver", driver) + mode + ", " + name("MXMACA", maca)
 }
 
-// title returns the name of the node.
-func title(n gpu.Node) string {
+// nodeTitle returns the name of the node.
+func nodeTitle(n gpu.Node) string {
 	if n.Name == "" {
 		return "unnamed node"
 	}
@@ -94,8 +94,8 @@ func gpuCount(gpus []gpu.GPU) string {
 	return fmt.Sprintf("%d GPUs", len(gpus))
 }
 
-// describe says how the GPUs of a domain are joined.
-func (d domain) describe() string {
+// describeLinks says how the GPUs of a domain are joined.
+func (d domain) describeLinks() string {
 	s, missing := "full mesh", ""
 	n := len(d.apart)
 	switch {

@@ -37,7 +37,7 @@ func TestFit(t *testing.T) {
 		{"", "", 0},
 		{"MXC500", "…", 1},
 	} {
-		if got := fit(test.in, test.columns); got != test.want {
+		if got := shortenTo(test.in, test.columns); got != test.want {
 			t.Errorf("fit(%q, %d) = %q, want %q", test.in, test.columns, got, test.want)
 		}
 	}
@@ -58,11 +58,11 @@ func TestDescribe(t *testing.T) {
 			l.Kind = "MX"
 			n.Links = append(n.Links, l)
 		}
-		s, err := View{Node: n}.check()
+		s, err := View{Node: n}.checkView()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := s.domains[0].describe(); got != want {
+		if got := s.domains[0].describeLinks(); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
@@ -98,7 +98,7 @@ func TestVersions(t *testing.T) {
 		{&gpu.Driver{Version: "3.4.4"}, nil, "driver 3.4.4, MXMACA version unknown"},
 		{nil, nil, "driver version unknown, MXMACA version unknown"},
 	} {
-		if got := versions(gpu.Node{Driver: tc.driver, MACA: tc.maca}); got != tc.want {
+		if got := softwareVersions(gpu.Node{Driver: tc.driver, MACA: tc.maca}); got != tc.want {
 			t.Errorf("%+v: %q, want %q", tc.driver, got, tc.want)
 		}
 	}

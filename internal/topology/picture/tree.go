@@ -15,29 +15,29 @@ import (
 // memory, …) that is unknown for all GPUs gets one line above the tree; if only some GPUs
 // lack it, their lines mark it.
 func Tree(w io.Writer, v View) error {
-	s, err := v.check()
+	s, err := v.checkView()
 	if err != nil {
 		return err
 	}
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "%s: %s, %s\n", title(v.Node), gpuCount(s.gpus), versions(v.Node))
+	fmt.Fprintf(&b, "%s: %s, %s\n", nodeTitle(v.Node), gpuCount(s.gpus), softwareVersions(v.Node))
 	if missing := s.unknownProperties(); missing != "" {
 		b.WriteString(missing + "\n")
 	}
 	var lines []branch
-	places(s.gpus, s.nics, s.bridgeName).branches("", &lines)
+	buildPlaceTree(s.gpus, s.nics, s.bridgeName).branches("", &lines)
 	label := 0
 	for _, l := range lines {
 		if l.gpu != noGPU {
-			label = max(label, cells(l.text))
+			label = max(label, textColumns(l.text))
 		}
 	}
 	columns := s.columns()
 	for _, l := range lines {
 		if l.gpu != noGPU {
-			l.text = pad(l.text, label)
+			l.text = padTo(l.text, label)
 			for _, c := range columns {
-				l.text += "  " + pad(c.cells[l.gpu], c.width)
+				l.text += "  " + padTo(c.cells[l.gpu], c.width)
 			}
 			l.text = strings.TrimRight(l.text, " ")
 		}
@@ -82,7 +82,7 @@ func (s *checkedView) columns() []column {
 	for i, g := range s.gpus {
 		var row []string
 		for _, p := range s.properties {
-			row = append(row, p.text(g))
+			row = append(row, p.textFor(g))
 		}
 		link := ""
 		switch {
@@ -93,7 +93,7 @@ func (s *checkedView) columns() []column {
 		}
 		for c, cell := range append(row, link, s.statusWords(i)) {
 			columns[c].cells = append(columns[c].cells, cell)
-			columns[c].width = max(columns[c].width, cells(cell))
+			columns[c].width = max(columns[c].width, textColumns(cell))
 		}
 	}
 	return slices.DeleteFunc(columns, func(c column) bool { return c.width == 0 })
@@ -108,7 +108,7 @@ func (s *checkedView) linkLines(b *bytes.Buffer) {
 		b.WriteString(s.noDomain() + "\n")
 	}
 	for i, d := range s.domains {
-		fmt.Fprintf(b, "MetaXLink domain %d: GPUs %s (%s)\n", i+1, wording.Ranges(d.gpus), d.describe())
+		fmt.Fprintf(b, "MetaXLink domain %d: GPUs %s (%s)\n", i+1, wording.Ranges(d.gpus), d.describeLinks())
 	}
 	if len(s.down) > 0 {
 		fmt.Fprintf(b, "MetaXLink down: %s\n", wording.Pairs(s.down))

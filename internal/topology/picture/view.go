@@ -75,8 +75,8 @@ type domain struct {
 	minGBps, maxGBps float64
 }
 
-// check checks the View. The error is an errView.
-func (v View) check() (*checkedView, error) {
+// checkView checks the View. The error is an errView.
+func (v View) checkView() (*checkedView, error) {
 	n := len(v.Node.GPUs)
 	s := &checkedView{gpus: v.Node.GPUs, nics: v.Node.NICs, graph: v.Graph, domainOf: make([]int, n), note: v.Note, users: v.Users, bridgeName: v.BridgeName, linksUnknown: v.LinksUnknown}
 	if s.graph == nil {
@@ -111,8 +111,8 @@ func (v View) check() (*checkedView, error) {
 	return s, nil
 }
 
-// user names who uses a GPU; empty if that is not known.
-func (s *checkedView) user(i int) string {
+// holderName names who uses a GPU; empty if that is not known.
+func (s *checkedView) holderName(i int) string {
 	if i >= len(s.users) {
 		return ""
 	}

@@ -24,8 +24,8 @@ var sources = map[string]string{
 	"mxSmlGetDeviceSchedClass": "sgpu/sched_class",
 }
 
-// describe is an error with the files that a function could not read, if it failed for that.
-func describe(err error) string {
+// describeError is an error with the files that a function could not read, if it failed for that.
+func describeError(err error) string {
 	var code *mxsml.CodeError
 	if errors.As(err, &code) && code.IsFile() && sources[code.Function] != "" {
 		return err.Error() + ", reading " + sources[code.Function]

@@ -15,7 +15,7 @@ import (
 // library does not list the devices, or reports nothing about all that it lists; other
 // facts that it does not report are missing, with a warning.
 func (l *Library) Node(details bool) (mxsml.Answer, error) {
-	ids, err := l.ids()
+	ids, err := l.deviceIDs()
 	if err != nil {
 		return mxsml.Answer{}, err
 	}
@@ -29,7 +29,7 @@ func (l *Library) Node(details bool) (mxsml.Answer, error) {
 		}
 		known = true
 		if d.Mode != mxsml.ModeVF {
-			l.slices(n, &d)
+			l.addSlices(n, &d)
 		}
 		if details {
 			d.Details = l.details(n, d)
@@ -45,15 +45,15 @@ func (l *Library) Node(details bool) (mxsml.Answer, error) {
 	}
 	a.Links = l.links(n, a.Devices)
 	l.versions(n, &a)
-	a.Warnings = n.lines()
+	a.Warnings = n.warningLines()
 	if l.untrusted != nil {
 		return mxsml.Answer{}, l.untrusted
 	}
 	return a, nil
 }
 
-// ids are the numbers of the devices that report more than their address.
-func (l *Library) ids() ([]uint32, error) {
+// deviceIDs are the numbers of the devices that report more than their address.
+func (l *Library) deviceIDs() ([]uint32, error) {
 	var ids []uint32
 	if l.noDevice != nil {
 		return nil, nil
@@ -87,7 +87,7 @@ func (l *Library) limited(n *notes, listed []uint32) (devices []mxsml.Device) {
 		err = fmt.Errorf("mxSmlGetAllLimitedDevices returned %d", all.Number)
 	}
 	if err != nil {
-		n.failed("devices that the driver does not serve", 0, err)
+		n.recordFailure("devices that the driver does not serve", 0, err)
 		return nil
 	}
 	for _, number := range all.ID[:all.Number] {
@@ -96,12 +96,12 @@ func (l *Library) limited(n *notes, listed []uint32) (devices []mxsml.Device) {
 			continue
 		}
 		info, err := getStruct(l, function, l.fn.LimitedInfo != nil, func(p *deviceInfo) uint32 { return l.fn.LimitedInfo(id, p) })
-		if n.failed("devices that the driver does not serve", id, err); err != nil {
+		if n.recordFailure("devices that the driver does not serve", id, err); err != nil {
 			continue
 		}
 		d := mxsml.Device{ID: int(id), Limited: true, Mode: modeOf(info)}
 		if d.BDF, err = fieldText(function, info.BDF[:]); err != nil {
-			n.failed("PCI address", id, err)
+			n.recordFailure("PCI address", id, err)
 			continue
 		}
 		d.Name, _ = fieldText(function, info.Name[:])
@@ -116,7 +116,7 @@ func (l *Library) readInfo(n *notes, id uint32) (info deviceInfo, ok bool) {
 	info, err := getStruct(l, "mxSmlGetDeviceInfo", true, func(p *deviceInfo) uint32 { return l.fn.DeviceInfo(id, p) })
 	if err != nil {
 		n.unknown = err
-		n.failed("some devices are missing", id, err)
+		n.recordFailure("some devices are missing", id, err)
 	}
 	return info, err == nil
 }
@@ -130,7 +130,7 @@ func (l *Library) device(n *notes, id uint32) (mxsml.Device, bool) {
 	take := func(into *string, what string, buffer []byte) {
 		var err error
 		if *into, err = fieldText("mxSmlGetDeviceInfo", buffer); err != nil {
-			n.failed(what, id, err)
+			n.recordFailure(what, id, err)
 		}
 	}
 	take(&d.BDF, "PCI address", info.BDF[:])
@@ -160,13 +160,13 @@ func (l *Library) readFacts(n *notes, id uint32, d *mxsml.Device) {
 	}
 	if d.Mode != mxsml.ModePF {
 		memory, err := getStruct(l, "mxSmlGetMemoryInfo", l.fn.Memory != nil, func(p *memoryInfo) uint32 { return l.fn.Memory(id, p) })
-		n.failed("memory size", id, err)
+		n.recordFailure("memory size", id, err)
 		if err == nil {
 			d.MemoryKiB = memory.VRAMTotal
 		}
 	}
 	if state, err := getStruct(l, "mxSmlGetDeviceState", l.fn.State != nil, func(p *int32) uint32 { return l.fn.State(id, p) }); err != nil {
-		n.failed("health", id, err)
+		n.recordFailure("health", id, err)
 	} else {
 		available := state == 1
 		d.Available = &available
@@ -176,7 +176,7 @@ func (l *Library) readFacts(n *notes, id uint32, d *mxsml.Device) {
 	}
 	d.BIOS, err = l.version(id, versionBIOS)
 	if !notSupported(err) {
-		n.failed("VBIOS version", id, err)
+		n.recordFailure("VBIOS version", id, err)
 	}
 	if state, err := getStruct(l, "mxSmlGetSriovState", l.fn.SRIOV != nil, func(p *uint32) uint32 { return l.fn.SRIOV(id, p) }); err == nil {
 		supported := state != 0
@@ -192,7 +192,7 @@ func (l *Library) readFacts(n *notes, id uint32, d *mxsml.Device) {
 	if err == nil && (vfs.Number < 0 || vfs.Number > vfCount) {
 		err = fmt.Errorf("mxSmlGetVirtualDevicesByPhysicalId returned %d", vfs.Number)
 	}
-	if n.failed("virtual functions", id, err); err == nil {
+	if n.recordFailure("virtual functions", id, err); err == nil {
 		for _, vf := range vfs.ID[:vfs.Number] {
 			d.VFs = append(d.VFs, int(vf))
 		}
@@ -203,10 +203,10 @@ func (l *Library) readFacts(n *notes, id uint32, d *mxsml.Device) {
 func (l *Library) readSerial(n *notes, id uint32, d *mxsml.Device) {
 	var err error
 	d.BoardSerial, err = getText(l, "mxSmlGetBoardSerial", l.fn.BoardSerial != nil, serialSize, func(p *byte, size *uint32) uint32 { return l.fn.BoardSerial(id, p, size) })
-	n.failed("serial number", id, err)
+	n.recordFailure("serial number", id, err)
 	if d.BoardSerial == "" {
 		d.ChipSerial, err = getText(l, "mxSmlGetChipSerial", l.fn.ChipSerial != nil, serialSize, func(p *byte, size *uint32) uint32 { return l.fn.ChipSerial(id, p, size) })
-		n.failed("serial number", id, err)
+		n.recordFailure("serial number", id, err)
 	}
 }
 
@@ -248,7 +248,7 @@ func (l *Library) links(n *notes, devices []mxsml.Device) []mxsml.Pair {
 	for i, a := range whole {
 		for _, b := range whole[i+1:] {
 			level, err := getStruct(l, "mxSmlGetDeviceTopology", l.fn.Topology != nil, func(p *uint32) uint32 { return l.fn.Topology(uint32(a.ID), uint32(b.ID), p) })
-			if n.failed("link", uint32(a.ID), err); err == nil {
+			if n.recordFailure("link", uint32(a.ID), err); err == nil {
 				pairs = append(pairs, mxsml.Pair{A: a.ID, B: b.ID, Level: int(min(level, 1<<16))})
 			}
 		}
@@ -262,7 +262,7 @@ func (l *Library) versions(n *notes, a *mxsml.Answer) {
 		id := uint32(a.Devices[0].ID)
 		var err error
 		a.Driver, err = l.version(id, versionDriver)
-		n.failed("driver version", id, err)
+		n.recordFailure("driver version", id, err)
 	}
 }
 
@@ -271,10 +271,10 @@ func (l *Library) version(id, part uint32) (string, error) {
 	return getText(l, "mxSmlGetDeviceVersion", l.fn.DeviceVersion != nil, versionSize, func(p *byte, size *uint32) uint32 { return l.fn.DeviceVersion(id, part, p, size) })
 }
 
-// ecc counts the memory errors of a device; nil if the library does not report them.
-func (l *Library) ecc(n *notes, id uint32) *gpu.ECC {
+// eccErrors counts the memory errors of a device; nil if the library does not report them.
+func (l *Library) eccErrors(n *notes, id uint32) *gpu.ECC {
 	ecc, err := getStruct(l, "mxSmlGetTotalEccErrors", l.fn.ECC != nil, func(p *eccCount) uint32 { return l.fn.ECC(id, p) })
-	if n.failed("memory errors", id, err); err != nil {
+	if n.recordFailure("memory errors", id, err); err != nil {
 		return nil
 	}
 	return (*gpu.ECC)(&ecc)
@@ -283,20 +283,20 @@ func (l *Library) ecc(n *notes, id uint32) *gpu.ECC {
 func (l *Library) details(n *notes, of mxsml.Device) *mxsml.Details {
 	id, d := uint32(of.ID), &mxsml.Details{}
 	dies, err := getStruct(l, "mxSmlGetDeviceDieCount", l.fn.DieCount != nil, func(p *uint32) uint32 { return l.fn.DieCount(id, p) })
-	n.failed("number of dies", id, err)
+	n.recordFailure("number of dies", id, err)
 	d.Dies = int(min(dies, 1<<8))
 	if of.Mode != mxsml.ModeVF {
-		d.ECC = l.ecc(n, id)
+		d.ECC = l.eccErrors(n, id)
 	}
 	if of.Mode != mxsml.ModeNative {
 		return d
 	}
 	ports, err := getStruct(l, "mxSmlGetMetaXLinkInfo", l.fn.LinkInfo != nil, func(p *linkInfo) uint32 { return l.fn.LinkInfo(id, p) })
-	if n.failed("ports", id, err); err != nil {
+	if n.recordFailure("ports", id, err); err != nil {
 		return d
 	}
 	for i := range linkCount {
-		port := mxsml.Port{GTps: finite(ports.Speed[i]), Lanes: ports.Width[i]}
+		port := mxsml.Port{GTps: finiteOrZero(ports.Speed[i]), Lanes: ports.Width[i]}
 		remote, err := getStruct(l, "mxSmlGetMetaXLinkRemoteInfo", l.fn.LinkRemote != nil, func(p *linkRemote) uint32 { return l.fn.LinkRemote(id, uint32(i)+1, p) })
 		if err == nil {
 			port.Remote, _ = fieldText("", remote.BDF[:])
@@ -306,8 +306,8 @@ func (l *Library) details(n *notes, of mxsml.Device) *mxsml.Details {
 	return d
 }
 
-// finite replaces numbers that JSON cannot represent by 0.
-func finite(f float32) float32 {
+// finiteOrZero replaces numbers that JSON cannot represent by 0.
+func finiteOrZero(f float32) float32 {
 	if f-f != 0 {
 		return 0
 	}
@@ -322,13 +322,13 @@ type notes struct {
 	first   map[string]uint32
 }
 
-// failed records that a fact of a device is unknown. Functions that the library lacks
+// recordFailure records that a fact of a device is unknown. Functions that the library lacks
 // are not recorded here: Missing lists them.
-func (n *notes) failed(what string, id uint32, err error) {
+func (n *notes) recordFailure(what string, id uint32, err error) {
 	if err == nil || errors.Is(err, ErrMissing) {
 		return
 	}
-	line := what + ": " + describe(err)
+	line := what + ": " + describeError(err)
 	if n.count == nil {
 		n.count, n.first = map[string]int{}, map[string]uint32{}
 	}
@@ -337,7 +337,7 @@ func (n *notes) failed(what string, id uint32, err error) {
 	}
 }
 
-func (n *notes) lines() []string {
+func (n *notes) warningLines() []string {
 	lines := make([]string, 0, len(n.order))
 	for _, line := range n.order {
 		of := fmt.Sprintf(" (device %d", n.first[line])

@@ -11,7 +11,7 @@ import (
 // Readings queries what each device measures now, without virtual functions. It fails if
 // the library does not list the devices; a value that it does not report is missing.
 func (l *Library) Readings() (mxsml.Answer, error) {
-	ids, err := l.ids()
+	ids, err := l.deviceIDs()
 	if err != nil {
 		return mxsml.Answer{}, err
 	}
@@ -28,7 +28,7 @@ func (l *Library) Readings() (mxsml.Answer, error) {
 		r := l.reading(n, id, info)
 		l.addMeasures(id, info, &r)
 		if r.BDF, err = fieldText("mxSmlGetDeviceInfo", info.BDF[:]); err != nil {
-			n.failed("PCI address", id, err)
+			n.recordFailure("PCI address", id, err)
 			continue
 		}
 		a.Readings = append(a.Readings, r)
@@ -36,7 +36,7 @@ func (l *Library) Readings() (mxsml.Answer, error) {
 	if l.untrusted != nil {
 		return mxsml.Answer{}, l.untrusted
 	}
-	a.Warnings = n.lines()
+	a.Warnings = n.warningLines()
 	return a, nil
 }
 
@@ -48,41 +48,41 @@ func (l *Library) reading(n *notes, id uint32, info deviceInfo) (r mxsml.Reading
 		unit = usageDLA
 	}
 	usage, err := getStruct(l, "mxSmlGetDeviceIpUsage", l.fn.Usage != nil, func(p *int32) uint32 { return l.fn.Usage(id, unit, p) })
-	if n.failed("utilisation", id, err); err == nil {
+	if n.recordFailure("utilisation", id, err); err == nil {
 		r.UtilizationPercent = &usage
 	}
 	if info.Mode != modePF {
 		l.readUse(n, id, &r)
 	}
 	temperature, err := getStruct(l, "mxSmlGetTemperatureInfo", l.fn.Temperature != nil, func(p *int32) uint32 { return l.fn.Temperature(id, hotspot, p) })
-	if n.failed("temperature", id, err); err == nil {
+	if n.recordFailure("temperature", id, err); err == nil {
 		r.TemperatureCentiC = &temperature
 	}
 	power, err := l.power(id)
-	if n.failed("power", id, err); err == nil {
+	if n.recordFailure("power", id, err); err == nil {
 		r.PowerMilliwatt = &power
 	}
 	limit, err := getStruct(l, "mxSmlGetBoardPowerLimit", l.fn.PowerLimit != nil, func(p *uint32) uint32 { return l.fn.PowerLimit(id, p) })
-	if n.failed("power limit", id, err); err == nil {
+	if n.recordFailure("power limit", id, err); err == nil {
 		r.PowerLimit = &limit
 	}
-	r.ECC = l.ecc(n, id)
+	r.ECC = l.eccErrors(n, id)
 	return r
 }
 
 // readUse reads the memory and the ports of MetaXLink of a device.
 func (l *Library) readUse(n *notes, id uint32, r *mxsml.Reading) {
 	memory, err := getStruct(l, "mxSmlGetMemoryInfo", l.fn.Memory != nil, func(p *memoryInfo) uint32 { return l.fn.Memory(id, p) })
-	if n.failed("memory", id, err); err == nil {
+	if n.recordFailure("memory", id, err); err == nil {
 		r.MemoryUsedKiB, r.MemoryTotalKiB = &memory.VRAMUsed, &memory.VRAMTotal
 		r.Measures.Set(gpu.SystemUsedKiB, float64(memory.XTTUsed))
 		r.Measures.Set(gpu.SystemTotalKiB, float64(memory.XTTTotal))
 	}
 	ports, err := getStruct(l, "mxSmlGetMetaXLinkInfo", l.fn.LinkInfo != nil, func(p *linkInfo) uint32 { return l.fn.LinkInfo(id, p) })
-	if n.failed("ports", id, err); err == nil {
+	if n.recordFailure("ports", id, err); err == nil {
 		up := 0
 		for i := range linkCount {
-			if finite(ports.Speed[i]) > 0 && ports.Width[i] > 0 {
+			if finiteOrZero(ports.Speed[i]) > 0 && ports.Width[i] > 0 {
 				up++
 			}
 			setPort(r, i, gpu.PortGTps, float64(ports.Speed[i]))

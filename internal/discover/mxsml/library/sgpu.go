@@ -11,9 +11,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
-// slices adds the sGPUs of a device. A driver or card that does not support sGPUs
+// addSlices adds the sGPUs of a device. A driver or card that does not support sGPUs
 // counts as one without any.
-func (l *Library) slices(n *notes, d *mxsml.Device) {
+func (l *Library) addSlices(n *notes, d *mxsml.Device) {
 	id := uint32(d.ID)
 	on, err := getStruct(l, "mxSmlGetSgpuToggle", l.fn.SGPUToggle != nil, func(p *uint32) uint32 { return l.fn.SGPUToggle(id, p) })
 	if notSupported(err) || (err == nil && on == 0) || l.fn.SGPUCount == nil {
@@ -21,14 +21,14 @@ func (l *Library) slices(n *notes, d *mxsml.Device) {
 	}
 	count := l.fn.SGPUCount(id)
 	if count > gpu.MaxSlices {
-		n.failed("slices", id, fmt.Errorf("mxSmlGetSgpuCount returned %d; at most %d are possible", count, gpu.MaxSlices))
+		n.recordFailure("slices", id, fmt.Errorf("mxSmlGetSgpuCount returned %d; at most %d are possible", count, gpu.MaxSlices))
 		count = 0
 	}
 	if d.Sliced = err == nil || count > 0; !d.Sliced {
 		return
 	}
 	class, err := getStruct(l, "mxSmlGetDeviceSchedClass", l.fn.SchedClass != nil, func(p *uint32) uint32 { return l.fn.SchedClass(id, p) })
-	if n.failed("QoS of slices", id, err); err == nil {
+	if n.recordFailure("QoS of slices", id, err); err == nil {
 		d.QoS = mxsml.QoS(class)
 	}
 	// Numbers may have gaps where a slice has been removed.
@@ -37,7 +37,7 @@ func (l *Library) slices(n *notes, d *mxsml.Device) {
 		switch {
 		case notSupported(err): // this number is unused
 		case err != nil:
-			n.failed("slices", id, err)
+			n.recordFailure("slices", id, err)
 		default:
 			d.Slices = append(d.Slices, s)
 		}
@@ -73,7 +73,7 @@ func (l *Library) slice(device, index uint32) (mxsml.Slice, error) {
 
 // deviceAt returns the number of the device at an address.
 func (l *Library) deviceAt(bdf gpu.BDF) (uint32, error) {
-	ids, err := l.ids()
+	ids, err := l.deviceIDs()
 	if err != nil {
 		return 0, err
 	}

@@ -18,12 +18,12 @@ var habits = map[string]string{
 	"cdi.enabled": "cdi", "cdi.enable": "cdi", "enable-cdi": "cdi",
 }
 
-// permute reorders a command line for urfave/cli, which wants every option
+// reorderOptions reorders a command line for urfave/cli, which wants every option
 // before the arguments of the command that defines it: options may then stand
 // anywhere, global ones also behind the command. Words behind "--" stay
 // arguments, and so does a negative number that is not an option. "help" before a command
 // is --help behind it, and --version or -v without a command is the command version.
-func permute(app *cli.App, args []string) ([]string, error) {
+func reorderOptions(app *cli.App, args []string) ([]string, error) {
 	l := commandLine{levels: []level{{name: args[0], flags: app.Flags}}, commands: app.Commands, program: app.Name, path: app.Name, rest: args[1:]}
 	for len(l.rest) > 0 {
 		word := l.rest[0]
@@ -65,7 +65,7 @@ func (l *commandLine) innermost() *level { return &l.levels[len(l.levels)-1] }
 
 // takeWord takes a word that is not an option: a command, or an argument.
 func (l *commandLine) takeWord(word string) error {
-	c := find(l.commands, word)
+	c := findCommand(l.commands, word)
 	switch {
 	case c != nil:
 		l.levels = append(l.levels, level{name: word, flags: c.Flags})
@@ -94,8 +94,8 @@ func (l *commandLine) takeOption(word string) error {
 		return nil
 	}
 	at, f := l.definition(name)
-	if habit := habits[name]; f == nil && define(l.innermost().flags, habit) != nil {
-		at, f, word = l.innermost(), define(l.innermost().flags, habit), "--"+habit
+	if habit := habits[name]; f == nil && findFlag(l.innermost().flags, habit) != nil {
+		at, f, word = l.innermost(), findFlag(l.innermost().flags, habit), "--"+habit
 		if inline {
 			word += "=" + value
 		}
@@ -106,7 +106,7 @@ func (l *commandLine) takeOption(word string) error {
 	at.words = append(at.words, word)
 	if !inline && takesValue(f) {
 		if len(l.rest) == 0 {
-			return usagef("option %s needs a value; see %s --help", word, l.path)
+			return usageErrorf("option %s needs a value; see %s --help", word, l.path)
 		}
 		value, l.rest = l.rest[0], l.rest[1:]
 		at.words = append(at.words, value)
@@ -120,7 +120,7 @@ func (l *commandLine) takeOption(word string) error {
 // definition is the innermost command that defines an option, and its definition; nil if none does.
 func (l *commandLine) definition(name string) (*level, cli.Flag) {
 	for at := len(l.levels) - 1; at >= 0; at-- {
-		if f := define(l.levels[at].flags, name); f != nil {
+		if f := findFlag(l.levels[at].flags, name); f != nil {
 			return &l.levels[at], f
 		}
 	}
@@ -129,13 +129,13 @@ func (l *commandLine) definition(name string) (*level, cli.Flag) {
 
 func (l *commandLine) unknownOption(word, name string) error {
 	if l.path == l.program && (name == "o" || name == "output-format") {
-		return usagef("option %s goes behind the command: metax-ctk device list -o json", word)
+		return usageErrorf("option %s goes behind the command: metax-ctk device list -o json", word)
 	}
 	var flags []cli.Flag
 	for _, one := range l.levels {
 		flags = append(flags, one.flags...)
 	}
-	return usagef("unknown option %q; see %s --help%s", word, l.path, meantOption(name, flags))
+	return usageErrorf("unknown option %q; see %s --help%s", word, l.path, meantOption(name, flags))
 }
 
 // reordered are the words with each option behind its command, and the arguments behind "--".
@@ -172,7 +172,7 @@ func checkValue(f cli.Flag, value string) error {
 		want = "true or false"
 	}
 	if err != nil {
-		return usagef("option --%s: %q is not %s", f.Names()[0], value, want)
+		return usageErrorf("option --%s: %q is not %s", f.Names()[0], value, want)
 	}
 	return nil
 }
@@ -183,7 +183,7 @@ func isOption(word string) bool {
 
 // meantOption asks for the option that was probably meant; empty if none is near.
 func meantOption(name string, flags []cli.Flag) string {
-	if name == "format" && define(flags, "o") != nil {
+	if name == "format" && findFlag(flags, "o") != nil {
 		return "; did you mean -o?"
 	}
 	var names []string
@@ -198,14 +198,14 @@ func meantOption(name string, flags []cli.Flag) string {
 	return ""
 }
 
-func find(commands []*cli.Command, name string) *cli.Command {
+func findCommand(commands []*cli.Command, name string) *cli.Command {
 	if i := slices.IndexFunc(commands, func(c *cli.Command) bool { return c.HasName(name) }); i >= 0 {
 		return commands[i]
 	}
 	return nil
 }
 
-func define(flags []cli.Flag, name string) cli.Flag {
+func findFlag(flags []cli.Flag, name string) cli.Flag {
 	if i := slices.IndexFunc(flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) }); i >= 0 {
 		return flags[i]
 	}
