@@ -56,65 +56,43 @@ func run(ctx context.Context, c *cli.Context, o options, log *slog.Logger) error
 	if err != nil {
 		return err
 	}
-	resource, dir := c.String("resource"), c.String("state-dir")
 	registry := prometheus.NewRegistry()
 	kubelet := podresources.New(c.String("podresources-socket"))
-	gpus := &plugin.Resource{
-		Server: &plugin.Server{Dir: c.String("kubelet-dir"), Resource: resource, Log: log, Known: plugin.Known(kubelet, resource)},
-		List:   plugin.List{HideUnhealthy: o.inventory.HideUnhealthy},
-		Modes:  []protocol.Mode{protocol.ModeNative, protocol.ModeShared, protocol.ModeVGPU},
-	}
-	slices := &plugin.Resource{
-		Server: &plugin.Server{Dir: c.String("kubelet-dir"), Resource: protocol.SliceResource, Log: log, Known: plugin.Known(kubelet, protocol.SliceResource)},
-		List:   gpus.List, Modes: []protocol.Mode{protocol.ModeSGPU},
-	}
-	virtual := &plugin.Resource{
-		Server: &plugin.Server{Dir: c.String("kubelet-dir"), Resource: protocol.VFIOResource, Log: log, Known: plugin.Known(kubelet, protocol.VFIOResource)},
-		VFIO:   &plugin.VFIO{Root: root, EngineRoot: c.String("engine-root")},
-	}
-	virtual.Backend = virtual.VFIO
-	registered := func() bool { return gpus.Registered() || slices.Registered() }
-	ready := func() error {
-		if !registered() {
-			return errors.New("the kubelet does not follow the list of devices")
-		}
-		return nil
-	}
-	metrics := plugin.NewMetrics(registry, registered)
+	served := newResources(c, o, root, kubelet, log)
+	metrics := plugin.NewMetrics(registry, served.registered)
 	allocator := &plugin.Allocator{
-		Settings: o.settings, Root: root, Log: log, Metrics: metrics,
-		Store: allocations.Store{Path: filepath.Join(dir, "allocations.json"), Boot: boot},
-		Ask:   make(chan struct{}, 1),
+		State: &plugin.NodeState{
+			Settings: o.settings, Mixed: c.Bool("mixed-nodes"), Log: log,
+			Store: allocations.Store{Path: filepath.Join(c.String("state-dir"), "allocations.json"), Boot: boot},
+			Ask:   make(chan struct{}, 1),
+		},
+		Root: root, Metrics: metrics,
 	}
 	if !root.Exists("/dev") {
 		allocator.Root = nil
 		log.Warn("device nodes are not looked at before a container starts: there is no dev in the host's root", "root", root.Dir())
 	}
-	allocator.Load()
-	gpus.Backend, slices.Backend = allocator, allocator
+	allocator.State.Load()
+	served.gpus.Backend, served.slices.Backend = allocator, allocator
 	node := &plugin.Node{
-		Rules: o.rules, Options: o.inventory, Resources: []*plugin.Resource{gpus, slices, virtual},
+		Rules: o.rules, Options: o.inventory, Resources: []*plugin.Resource{served.gpus, served.slices, served.virtual},
 		Allocator: allocator, Log: log, Metrics: metrics,
 	}
 	if o.settings.MACA != plugin.MACAOff {
 		node.Software = software(root, log)
 	}
-	leases, err := plugin.OpenLeases(c.String("leases-dir"), boot)
-	if err != nil {
+	if allocator.Leases, err = plugin.OpenLeases(c.String("leases-dir"), boot); err != nil {
 		return err
-	}
-	if c.Bool("mixed-nodes") {
-		allocator.Leases = leases
 	}
 	agent := plugin.Agent{
 		Node: node, NodeName: c.String("node-name"), Strategy: o.strategy,
 		Reader: reader.NewClient(c.String("health-socket")), IgnoreSilence: c.Int("healthy-interval") == 0,
 		Kubelet: kubelet,
-		Leases:  leases,
 		Client:  client(c.String("kubeconfig"), log), Namespace: c.String("namespace"), TellPods: c.Bool("tell-pods"),
 	}
 	if agent.Client != nil {
-		allocator.Slices = &plugin.SliceTools{
+		allocator.Slices = &plugin.Slices{
+			State: allocator.State, Metrics: metrics,
 			Locker: plugin.Locker{Client: agent.Client, Node: agent.NodeName},
 			Change: agent.Reader.Slices, Files: slicefile.Dir(c.String("slice-dir")), WithoutLock: c.Bool("slices-without-lock"),
 			Patience: 3 * time.Second, Away: 10 * time.Second,
@@ -122,11 +100,47 @@ func run(ctx context.Context, c *cli.Context, o options, log *slog.Logger) error
 	}
 	if address := c.String("metrics-address"); address != "" {
 		go func() {
-			if err := status.Serve(ctx, address, registry, ready); err != nil {
+			if err := status.Serve(ctx, address, registry, served.ready); err != nil {
 				log.Error("there are no metrics", "reason", err)
 			}
 		}()
 	}
+	agent.Publish = newPublish(ctx, c, &agent, log)
+	agent.Run(ctx)
+	return nil
+}
+
+// resources are those that the plugin serves.
+type resources struct{ gpus, slices, virtual *plugin.Resource }
+
+func newResources(c *cli.Context, o options, root *hostfs.Root, kubelet podresources.Client, log *slog.Logger) resources {
+	list := plugin.List{HideUnhealthy: o.inventory.HideUnhealthy}
+	server := func(resource string) *plugin.Server {
+		return &plugin.Server{Dir: c.String("kubelet-dir"), Resource: resource, Log: log, Known: plugin.Known(kubelet, resource)}
+	}
+	r := resources{
+		gpus: &plugin.Resource{
+			Server: server(c.String("resource")), List: list,
+			Modes: []protocol.Mode{protocol.ModeNative, protocol.ModeShared, protocol.ModeVGPU},
+		},
+		slices:  &plugin.Resource{Server: server(protocol.SliceResource), List: list, Modes: []protocol.Mode{protocol.ModeSGPU}},
+		virtual: &plugin.Resource{Server: server(protocol.VFIOResource), VFIO: &plugin.VFIO{Root: root, EngineRoot: c.String("engine-root")}},
+	}
+	r.virtual.Backend = r.virtual.VFIO
+	return r
+}
+
+func (r resources) registered() bool { return r.gpus.Registered() || r.slices.Registered() }
+
+func (r resources) ready() error {
+	if !r.registered() {
+		return errors.New("the kubelet does not follow the list of devices")
+	}
+	return nil
+}
+
+// newPublish starts what tells the API server and koordlet of the node, and returns the function that it is told by.
+func newPublish(ctx context.Context, c *cli.Context, agent *plugin.Agent, log *slog.Logger) func(plugin.Status) {
 	var publisher *publish.Publisher
 	if agent.Client != nil && agent.NodeName != "" {
 		publisher = publish.New(agent.Client, agent.NodeName, log)
@@ -134,10 +148,10 @@ func run(ctx context.Context, c *cli.Context, o options, log *slog.Logger) error
 	}
 	koordlet := publish.Koordlet{Dir: c.String("koordlet-dir"), Log: log}
 	var withdrawn []foreignuse.Use
-	agent.Publish = func(s plugin.Status) {
+	return func(s plugin.Status) {
 		facts := factsOf(s)
 		var notices []publish.Notice
-		if allocator.Leases != nil {
+		if agent.Allocator.State.Mixed {
 			notices = noticesOf(foreignuse.Changes(s.Node, withdrawn, s.Outside))
 			withdrawn = s.Outside
 		}
@@ -151,8 +165,6 @@ func run(ctx context.Context, c *cli.Context, o options, log *slog.Logger) error
 			koordlet.Set(facts)
 		}
 	}
-	agent.Run(ctx)
-	return nil
 }
 
 // client returns the client of the API server, nil if it is not known which.

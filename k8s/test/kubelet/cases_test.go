@@ -88,7 +88,7 @@ func pick(t *testing.T, node gpu.Node, free []int, n int) ([]int, error) {
 	}
 	if len(taken) > 0 {
 		busy := newPod("busy", fmt.Sprint(len(taken)))
-		d.allocator.SetRequests([]allocate.Request{{
+		d.allocator.State.SetRequests([]allocate.Request{{
 			Wanted: allocations.Wanted{Container: allocations.Container{UID: string(busy.UID), Namespace: "default", Pod: "busy", Name: "c0"}, Count: len(taken)},
 			Choice: protocol.PodChoice{GPUs: taken},
 		}})
@@ -101,7 +101,7 @@ func pick(t *testing.T, node gpu.Node, free []int, n int) ([]int, error) {
 			}
 		}
 	}
-	d.allocator.SetRequests(nil)
+	d.allocator.State.SetRequests(nil)
 	pod := newPod("pod", fmt.Sprint(n))
 	if err := k.admit(pod); err != nil {
 		return nil, err

@@ -99,9 +99,9 @@ func runChild(text string) error {
 		return err
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	a := &plugin.Allocator{Root: root, Log: log, Store: allocations.Store{Path: c.Record, Boot: "boot"}, Ask: make(chan struct{}, 1)}
-	a.Load()
-	a.SetCDI(true)
+	a := &plugin.Allocator{Root: root, State: &plugin.NodeState{Log: log, Store: allocations.Store{Path: c.Record, Boot: "boot"}, Ask: make(chan struct{}, 1)}}
+	a.State.Load()
+	a.State.SetCDI(true)
 	kubelet := podresources.New(c.PodResources)
 	d := &device{allocator: a, node: c.Node, Server: &plugin.Server{
 		Dir: c.Kubelet, Resource: protocol.Resource, Backend: mortal{a, c.Dies}, Log: log, Known: plugin.Known(kubelet, protocol.Resource),
@@ -118,7 +118,7 @@ func runChild(text string) error {
 	if err := look(); err != nil {
 		return err
 	}
-	go plugin.FollowKubelet(ctx, kubelet, []string{protocol.Resource}, a.Ask, log, a.SetListed)
+	go plugin.FollowKubelet(ctx, kubelet, []string{protocol.Resource}, a.State.Ask, log, a.State.SetListed)
 	go d.Run(ctx)
 	for tick := time.NewTicker(10 * time.Millisecond); ; {
 		select {

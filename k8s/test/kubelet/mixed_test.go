@@ -29,7 +29,7 @@ func TestMixed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.allocator.Leases = leases
+	d.allocator.Leases, d.allocator.State.Mixed = leases, true
 	sync := func(healthy int64) {
 		t.Helper()
 		if err := d.allocator.SyncLeases(t.Context()); err != nil && healthy > 0 {

@@ -15,7 +15,7 @@ func TestModeChange(t *testing.T) {
 	d := startPlugin(t, k, node, root)
 	k.await(8, 8)
 	change := func(mode protocol.Mode) string {
-		now, blocked := d.allocator.Switch(protocol.ModeSettings{Mode: mode, Shares: 2})
+		now, blocked := d.allocator.State.Switch(protocol.ModeSettings{Mode: mode, Shares: 2})
 		d.mode = now
 		d.look()
 		return blocked
@@ -31,7 +31,7 @@ func TestModeChange(t *testing.T) {
 		t.Error("the mode changes while a pod has GPUs")
 	}
 	k.forget(whole)
-	d.allocator.SetRequests(nil)
+	d.allocator.State.SetRequests(nil)
 	d.end()
 	if blocked := change(protocol.ModeShared); blocked != "" {
 		t.Fatal(blocked)
@@ -58,6 +58,6 @@ func TestModeChange(t *testing.T) {
 
 // end ends all allocations that the plugin knows, as when their pods are gone for long.
 func (d *device) end() {
-	d.allocator.Store.Save(allocations.State{})
-	d.allocator.Load()
+	d.allocator.State.Store.Save(allocations.State{})
+	d.allocator.State.Load()
 }

@@ -39,12 +39,12 @@ func startPlugin(t testing.TB, k *kubelet, node gpu.Node, root string) *device {
 		t.Fatal(err)
 	}
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	a := &plugin.Allocator{
-		Settings: plugin.Settings{PodPolicies: true}, Root: host, Log: log,
+	a := &plugin.Allocator{Root: host, State: &plugin.NodeState{
+		Settings: plugin.Settings{PodPolicies: true}, Log: log,
 		Store: allocations.Store{Path: filepath.Join(t.TempDir(), "allocations.json"), Boot: "boot"},
-	}
-	a.Load()
-	a.SetCDI(true)
+	}}
+	a.State.Load()
+	a.State.SetCDI(true)
 	d := &device{allocator: a, node: node, Server: &plugin.Server{Dir: k.dir, Resource: protocol.Resource, Backend: a, Log: log, Known: plugin.Known(podresources.New(k.podResources), protocol.Resource)}}
 	d.look()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -70,13 +70,13 @@ func (d *device) look(bad ...int) {
 	}
 	state, _ := health.State{}.Next(health.FromNode(node), health.DefaultRules)
 	devices, _ := inventory.Devices(node, state, inventory.Options{ModeSettings: d.mode})
-	d.allocator.SetNode(node, devices, nil)
-	d.SetDevices(d.list.Next(d.allocator.Offered(devices), time.Now().Add(d.later)))
+	d.allocator.State.SetNode(node, devices, nil)
+	d.SetDevices(d.list.Next(d.allocator.State.Offered(devices), time.Now().Add(d.later)))
 }
 
 // inUse returns the devices that are not free by the plugin's record.
 func (d *device) inUse() []string {
-	ids, _ := d.allocator.InUse()
+	ids, _ := d.allocator.State.InUse()
 	return ids
 }
 

@@ -105,7 +105,7 @@ func TestPodResources(t *testing.T) {
 	if len(got) != 1 || got[0].Pod != "pod" || got[0].Name != "c1" || len(got[0].Devices[protocol.Resource]) != 2 {
 		t.Fatalf("the kubelet lists %v", got)
 	}
-	d.allocator.SetListed([]allocations.Listed{{Container: allocations.Container{Namespace: "default", Pod: "pod", Name: "c1"}, IDs: got[0].Devices[protocol.Resource]}})
+	d.allocator.State.SetListed([]allocations.Listed{{Container: allocations.Container{Namespace: "default", Pod: "pod", Name: "c1"}, IDs: got[0].Devices[protocol.Resource]}})
 	if diff := cmp.Diff(k.devices(pod, "c0"), d.inUse()); diff != "" {
 		t.Errorf("what the init container has is in use too: %s", diff)
 	}

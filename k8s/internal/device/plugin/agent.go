@@ -32,9 +32,7 @@ type Agent struct {
 	// IgnoreSilence makes a reader that does not answer no failed look.
 	IgnoreSilence bool
 	Kubelet       podresources.Client
-	// Leases are those of this host. On a mixed node, the Allocator also writes them.
-	Leases *Leases
-	Client corev1client.CoreV1Interface // nil without an API server
+	Client        corev1client.CoreV1Interface // nil without an API server
 	// TellPods writes to each pod which GPUs it was given.
 	TellPods bool
 	// Namespace has the ConfigMap of the modes.
@@ -85,7 +83,7 @@ func (a *Agent) Run(ctx context.Context) {
 	var all sync.WaitGroup
 	defer all.Wait()
 	changed := make(chan struct{}, 1)
-	a.Allocator.Changed = func() {
+	a.Allocator.State.Changed = func() {
 		select {
 		case changed <- struct{}{}:
 		default:
@@ -160,8 +158,8 @@ func (a *Agent) begin(ctx context.Context, all *sync.WaitGroup, configs chan<- p
 		close(versions)
 	}
 	all.Go(func() {
-		FollowKubelet(ctx, a.Kubelet, resources, a.Allocator.Ask, a.Log, func(l []allocations.Listed) {
-			a.Allocator.SetListed(l)
+		FollowKubelet(ctx, a.Kubelet, resources, a.Allocator.State.Ask, a.Log, func(l []allocations.Listed) {
+			a.Allocator.State.SetListed(l)
 			once.Do(func() { close(listed) })
 		})
 	})
@@ -169,10 +167,10 @@ func (a *Agent) begin(ctx context.Context, all *sync.WaitGroup, configs chan<- p
 		a.mode.config = new(protocol.DeviceConfig)
 		a.mode.labels = map[string]string{}
 	} else {
-		all.Go(func() { WatchPods(ctx, a.Client, a.NodeName, resources, a.Log, a.Allocator.SetRequests) })
+		all.Go(func() { WatchPods(ctx, a.Client, a.NodeName, resources, a.Log, a.Allocator.State.SetRequests) })
 		if a.TellPods {
 			all.Go(func() {
-				(&teller{client: a.Client, log: a.Log, kunlunxin: a.Allocator.Kunlunxin}).run(ctx, a.Allocator.given)
+				(&teller{client: a.Client, log: a.Log, kunlunxin: a.Allocator.State.Kunlunxin}).run(ctx, func() []allocate.Given { return a.Allocator.State.view().podsGivenGPUs() })
 			})
 		}
 		all.Go(func() {
@@ -233,7 +231,7 @@ func (a *Agent) settle(ctx context.Context, all *sync.WaitGroup) {
 	if a.mode.known() {
 		configured, problems = a.mode.config.For(a.NodeName, a.mode.labels)
 	}
-	now, blocked := a.Allocator.Switch(configured)
+	now, blocked := a.Allocator.State.Switch(configured)
 	if now != a.Options.ModeSettings {
 		a.Log.Info("the mode of this node changes", "mode", string(now.Mode), "before", string(a.Options.Mode), "shares", now.Shares)
 		a.seen.Devices = a.SetMode(now, time.Now())
@@ -250,9 +248,9 @@ func (a *Agent) settle(ctx context.Context, all *sync.WaitGroup) {
 	}
 	a.seen.Changes = nil
 	if a.Publish != nil {
-		status.InUse, status.Outside = a.Allocator.InUse()
-		status.Registration = a.Allocator.Registration()
-		status.Holders = a.Allocator.podsWithGPUs()
+		v := a.Allocator.State.view()
+		status.InUse, status.Outside = v.inUse(), v.outside
+		status.Registration, status.Holders = v.registration(), v.podsWithGPUs()
 		a.Publish(status)
 	}
 	a.serve(ctx, all)
@@ -270,7 +268,7 @@ func (a *Agent) sweep(ctx context.Context, listed <-chan struct{}) {
 	defer again.Stop()
 	for {
 		limited, cancel := context.WithTimeout(ctx, sliceTime)
-		a.Allocator.Sweep(limited, a.locked.Load())
+		a.Allocator.Slices.Sweep(limited, a.locked.Load())
 		cancel()
 		select {
 		case <-ctx.Done():
@@ -295,14 +293,14 @@ func (a *Agent) chooseForm(v corev1.NodeSystemInfo) {
 		return
 	}
 	a.form = &cdi
-	a.Allocator.SetCDI(cdi)
+	a.Allocator.State.SetCDI(cdi)
 	a.Log.Info("how containers get their devices", "cdi", cdi, "strategy", string(a.Strategy), "kubelet", v.KubeletVersion, "engine", v.ContainerRuntimeVersion)
 }
 
 // followLeases takes the leases of this host again and again.
 func (a *Agent) followLeases(ctx context.Context) {
 	every := leaseTime
-	if a.Allocator.Leases != nil {
+	if a.Allocator.State.Mixed {
 		every = mixedTime
 	}
 	look := time.NewTicker(every)
@@ -327,15 +325,15 @@ func (a *Agent) followLeases(ctx context.Context) {
 // lookOutside takes the leases as they are now. Without mixed nodes, leases that nobody has begun
 // are none.
 func (a *Agent) lookOutside(ctx context.Context) error {
-	if a.Allocator.Leases != nil {
+	if a.Allocator.State.Mixed {
 		ctx, cancel := context.WithTimeout(ctx, takeTime)
 		defer cancel()
 		return a.Allocator.SyncLeases(ctx)
 	}
-	uses, err := a.Leases.Outside()
+	uses, err := a.Allocator.Leases.Outside()
 	if errors.Is(err, lease.ErrNoState) {
 		err = nil
 	}
-	a.Allocator.SetOutside(uses)
+	a.Allocator.State.SetOutside(uses)
 	return err
 }

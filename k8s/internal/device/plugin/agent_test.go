@@ -29,7 +29,7 @@ func TestChooseForm(t *testing.T) {
 		var got []string
 		for engine := range strings.FieldsSeq(test.engines) {
 			agent.chooseForm(corev1.NodeSystemInfo{KubeletVersion: "v1.34.4", ContainerRuntimeVersion: engine})
-			got = append(got, strconv.FormatBool(a.cdi))
+			got = append(got, strconv.FormatBool(a.State.view().cdi))
 		}
 		if is := strings.Join(got, " "); is != test.want {
 			t.Errorf("%s with %s: CDI is %s, want %s", test.strategy, test.engines, is, test.want)

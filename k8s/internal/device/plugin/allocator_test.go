@@ -26,13 +26,13 @@ func allocator(t testing.TB, dir, boot string, log *strings.Builder) (*Allocator
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &Allocator{
+	a := &Allocator{State: &NodeState{
 		Settings: Settings{PodPolicies: true}, Log: slog.New(slog.NewTextHandler(log, nil)),
 		Store: allocations.Store{Path: filepath.Join(dir, "allocations.json"), Boot: boot},
-	}
-	a.Load()
-	a.SetCDI(true)
-	a.SetNode(node, devicesOf(node), nil)
+	}}
+	a.State.Load()
+	a.State.SetCDI(true)
+	a.State.SetNode(node, devicesOf(node), nil)
 	return a, node
 }
 
@@ -59,8 +59,8 @@ func TestMACA(t *testing.T) {
 		{MACAFallback, &no, false},
 	} {
 		a, node := allocator(t, t.TempDir(), "boot", new(strings.Builder))
-		a.MACA = test.setting
-		a.SetRequests([]allocate.Request{request("pod", 1, protocol.PodChoice{MACA: test.pod})})
+		a.State.MACA = test.setting
+		a.State.SetRequests([]allocate.Request{request("pod", 1, protocol.PodChoice{MACA: test.pod})})
 		answer, err := a.Allocate([]string{string(node.GPUs[0].UUID)})
 		if err != nil {
 			t.Fatal(err)
@@ -71,15 +71,15 @@ func TestMACA(t *testing.T) {
 	}
 	var log strings.Builder
 	a, node := allocator(t, t.TempDir(), "boot", &log)
-	a.MACA = MACAAlways
-	a.SetCDI(false)
-	a.SetNode(node, devicesOf(node), &edits.Software{Path: "/opt/maca", Dir: "/opt/maca-3"})
+	a.State.MACA = MACAAlways
+	a.State.SetCDI(false)
+	a.State.SetNode(node, devicesOf(node), &edits.Software{Path: "/opt/maca", Dir: "/opt/maca-3"})
 	if r, err := a.Allocate([]string{string(node.GPUs[0].UUID)}); err != nil || r.Mounts[len(r.Mounts)-1].HostPath != "/opt/maca-3" {
 		t.Errorf("without CDI: %v, %v", r, err)
 	}
 	node.MACA = nil
-	a.SetCDI(true)
-	a.SetNode(node, devicesOf(node), nil)
+	a.State.SetCDI(true)
+	a.State.SetNode(node, devicesOf(node), nil)
 	if _, err := a.Allocate([]string{string(node.GPUs[0].UUID)}); err != nil || !strings.Contains(log.String(), "this node has none") {
 		t.Errorf("a node without MXMACA: %v, %s", err, log.String())
 	}
@@ -96,41 +96,41 @@ func TestRecord(t *testing.T) {
 	var log strings.Builder
 	a, node := allocator(t, dir, "boot", &log)
 	changed := 0
-	a.Changed, a.Ask = func() { changed++ }, make(chan struct{}, 1)
-	a.SetRequests([]allocate.Request{request("pod", 2, protocol.PodChoice{})})
+	a.State.Changed, a.State.Ask = func() { changed++ }, make(chan struct{}, 1)
+	a.State.SetRequests([]allocate.Request{request("pod", 2, protocol.PodChoice{})})
 	ids := []string{string(node.GPUs[1].UUID), string(node.GPUs[0].UUID)}
 	if _, err := a.Allocate(ids); err != nil {
 		t.Fatal(err)
 	}
-	if changed != 2 || len(a.Ask) != 1 {
-		t.Errorf("%d changes, %d signals", changed, len(a.Ask))
+	if changed != 2 || len(a.State.Ask) != 1 {
+		t.Errorf("%d changes, %d signals", changed, len(a.State.Ask))
 	}
 	again, _ := allocator(t, dir, "boot", &log)
-	inUse, _ := again.InUse()
-	want, _ := a.InUse()
+	inUse, _ := again.State.InUse()
+	want, _ := a.State.InUse()
 	if diff := cmp.Diff(want, inUse); diff != "" || len(inUse) != 2 {
 		t.Errorf("in use after a restart: %v", inUse)
 	}
-	if e := again.state.Entries[0]; e.For == nil || e.For.Pod != "pod" {
+	if e := again.State.view().record.Entries[0]; e.For == nil || e.For.Pod != "pod" {
 		t.Errorf("the container is not known: %v", e)
 	}
-	a.SetRequests([]allocate.Request{request("pod", 2, protocol.PodChoice{})}) // the API server names its pod
-	if again, _ = allocator(t, dir, "boot", &log); !again.state.Entries[0].Seen {
+	a.State.SetRequests([]allocate.Request{request("pod", 2, protocol.PodChoice{})}) // the API server names its pod
+	if again, _ = allocator(t, dir, "boot", &log); !again.State.view().record.Entries[0].Seen {
 		t.Error("that the API server has named the pod is not in the record")
 	}
 	if log.Len() > 0 && strings.Contains(log.String(), "begins anew") {
 		t.Error(log.String())
 	}
 
-	if next, _ := allocator(t, dir, "next boot", &log); len(next.state.Entries) != 0 || !strings.Contains(log.String(), "of another boot") {
-		t.Errorf("after a reboot: %v, %s", next.state, log.String())
+	if next, _ := allocator(t, dir, "next boot", &log); len(next.State.view().record.Entries) != 0 || !strings.Contains(log.String(), "of another boot") {
+		t.Errorf("after a reboot: %v, %s", next.State.view().record, log.String())
 	}
 	log.Reset()
 	if err := os.WriteFile(filepath.Join(dir, "allocations.json"), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if next, _ := allocator(t, dir, "boot", &log); len(next.state.Entries) != 0 || !strings.Contains(log.String(), "damaged") {
-		t.Errorf("a damaged record: %v, %s", next.state, log.String())
+	if next, _ := allocator(t, dir, "boot", &log); len(next.State.view().record.Entries) != 0 || !strings.Contains(log.String(), "damaged") {
+		t.Errorf("a damaged record: %v, %s", next.State.view().record, log.String())
 	}
 }
 
@@ -145,16 +145,16 @@ func TestRecordCannotBeWritten(t *testing.T) {
 	if _, err := a.Allocate([]string{string(node.GPUs[0].UUID)}); err != nil || !strings.Contains(log.String(), "only in memory") {
 		t.Errorf("%v, %s", err, log.String())
 	}
-	if ids, _ := a.InUse(); len(ids) != 1 {
+	if ids, _ := a.State.InUse(); len(ids) != 1 {
 		t.Errorf("in use: %v", ids)
 	}
 }
 
 // TestBeforeTheFirstLook: nothing is known, and nothing is given.
 func TestBeforeTheFirstLook(t *testing.T) {
-	a := &Allocator{Log: slog.New(slog.DiscardHandler), Store: allocations.Store{Path: filepath.Join(t.TempDir(), "allocations.json")}}
-	a.Load()
-	a.SetRequests(nil)
+	a := &Allocator{State: &NodeState{Log: slog.New(slog.DiscardHandler), Store: allocations.Store{Path: filepath.Join(t.TempDir(), "allocations.json")}}}
+	a.State.Load()
+	a.State.SetRequests(nil)
 	_, err := a.Allocate([]string{"GPU-x"})
 	if err = errors.Join(err, a.PreStart([]string{"GPU-x"})); err == nil || len(a.Preferred([]string{"GPU-x"}, nil, 1)) > 0 {
 		t.Errorf("it answers: %v", err)
@@ -164,7 +164,7 @@ func TestBeforeTheFirstLook(t *testing.T) {
 // TestOutside: GPUs with a lease of the node tool are left to their holders.
 func TestOutside(t *testing.T) {
 	a, node := allocator(t, t.TempDir(), "boot", new(strings.Builder))
-	a.SetOutside([]foreignuse.Use{{GPU: node.GPUs[0].BDF}})
+	a.State.SetOutside([]foreignuse.Use{{GPU: node.GPUs[0].BDF}})
 	var all []string
 	for _, g := range node.GPUs {
 		all = append(all, string(g.UUID))

@@ -67,7 +67,8 @@ func (s *slicing) lock(text string) {
 func (s *slicing) have() string {
 	s.t.Helper()
 	var words []string
-	for _, h := range s.Allocator.state.Slices() {
+	view := s.State.view()
+	for _, h := range s.State.view().record.Slices() {
 		words = append(words, fmt.Sprintf("%s has %s/%d/%d/%s", h.Pod.Pod, h.UUID, h.Compute, h.MemoryMiB, h.QoS))
 	}
 	for _, g := range s.node.GPUs {
@@ -75,7 +76,7 @@ func (s *slicing) have() string {
 			words = append(words, fmt.Sprintf("GPU %d is cut: %d/%d/%s", g.Index, p.ComputePercent, p.MemoryMiB, p.QoS))
 		}
 	}
-	return strings.Join(append(words, s.Registration(), fmt.Sprint(s.files())), "\n")
+	return strings.Join(append(words, view.registration(), fmt.Sprint(s.files())), "\n")
 }
 
 func TestAttacks(t *testing.T) {
@@ -158,7 +159,7 @@ func TestAttacks(t *testing.T) {
 			if diff := cmp.Diff(before, s.have()); diff != "" {
 				t.Errorf("somebody has something else: %s", diff)
 			}
-			s.Sweep(t.Context(), true)
+			s.Slices.Sweep(t.Context(), true)
 			if diff := cmp.Diff(before, s.have()); diff != "" {
 				t.Errorf("after a while, somebody has something else: %s", diff)
 			}
@@ -169,7 +170,7 @@ func TestAttacks(t *testing.T) {
 // TestAttacksByFiles writes into the directories of the plugin, as somebody could who escaped from another
 // container that has them.
 func TestAttacksByFiles(t *testing.T) {
-	record := func(s *slicing) string { return s.Store.Path }
+	record := func(s *slicing) string { return s.State.Store.Path }
 	write := func(path func(*slicing) string, text string) func(*slicing) error {
 		return func(s *slicing) error { return os.WriteFile(path(s), []byte(text), 0o600) }
 	}
@@ -214,19 +215,19 @@ func TestAttacksByFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !attack.starts {
-				s.Sweep(t.Context(), false)
+				s.Slices.Sweep(t.Context(), false)
 				if diff := cmp.Diff(before, s.have()); diff != "" {
 					t.Error(diff)
 				}
 				return
 			}
-			s.Load()
-			if held := s.Allocator.state.Slices(); len(held) > 0 {
+			s.State.Load()
+			if held := s.State.view().record.Slices(); len(held) > 0 {
 				t.Errorf("the record is believed: %v", held)
 			}
 			// Pods that the kubelet lists keep their slices, without a record too.
-			s.SetListed([]allocations.Listed{{Container: allocations.Container{Namespace: "team", Pod: "victim", Name: "c0"}, IDs: []string{inventory.SliceID(s.node.GPUs[7].UUID, 0)}}})
-			if s.Sweep(t.Context(), false); s.slices() != slices {
+			s.State.SetListed([]allocations.Listed{{Container: allocations.Container{Namespace: "team", Pod: "victim", Name: "c0"}, IDs: []string{inventory.SliceID(s.node.GPUs[7].UUID, 0)}}})
+			if s.Slices.Sweep(t.Context(), false); s.slices() != slices {
 				t.Errorf("%d slices are left, want %d", s.slices(), slices)
 			}
 		})

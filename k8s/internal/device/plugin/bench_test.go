@@ -37,10 +37,10 @@ func client(b *testing.B, name string) (v1beta1.DevicePluginClient, []string) {
 		b.Fatal(err)
 	}
 	log := slog.New(slog.DiscardHandler)
-	a := &Allocator{Log: log, Store: allocations.Store{Path: filepath.Join(stateDir(b), "allocations.json"), Boot: "boot"}}
-	a.Load()
-	a.SetCDI(true)
-	a.SetNode(node, devicesOf(node), nil)
+	a := &Allocator{State: &NodeState{Log: log, Store: allocations.Store{Path: filepath.Join(stateDir(b), "allocations.json"), Boot: "boot"}}}
+	a.State.Load()
+	a.State.SetCDI(true)
+	a.State.SetNode(node, devicesOf(node), nil)
 	listener, err := net.Listen("unix", filepath.Join(b.TempDir(), "p.sock"))
 	if err != nil {
 		b.Fatal(err)

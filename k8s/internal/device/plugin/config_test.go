@@ -125,10 +125,10 @@ func TestSettle(t *testing.T) {
 	if _, err := a.Allocate([]string{first}); err != nil {
 		t.Fatal(err)
 	}
-	a.SetListed([]allocations.Listed{{Container: allocations.Container{Namespace: "team", Pod: "job", Name: "main"}, IDs: []string{first}}})
+	a.State.SetListed([]allocations.Listed{{Container: allocations.Container{Namespace: "team", Pod: "job", Name: "main"}, IDs: []string{first}}})
 	settle("{mode: shared, shareNums: 2}", "native", "mode stays native, shared is configured: team/job (container main) has "+first, "[]", 8)
 	settle("mode: best", "native", "", `[cluster-config: mode "best" is not known; want native, sgpu, shared or vgpu]`, 8)
-	a.update(func() { a.state, a.listed = allocations.State{}, nil })
+	a.State.learn(func(v *nodeView) { v.record, v.listed = allocations.State{}, nil })
 	settle("{mode: shared, shareNums: 2}", "shared", "", "[]", 16)
 	if _, err := a.Allocate([]string{first}); err == nil || !strings.Contains(err.Error(), "is not a GPU of this node") {
 		t.Errorf("a device of the mode before: %v", err)
@@ -154,18 +154,18 @@ func TestFirstConfiguration(t *testing.T) {
 	a, node := allocator(t, t.TempDir(), "boot", new(strings.Builder))
 	shared := func(n int) protocol.ModeSettings { return protocol.ModeSettings{Mode: protocol.ModeShared, Shares: n} }
 	uses := func(id string) {
-		a.SetListed([]allocations.Listed{{Container: allocations.Container{Namespace: "team", Pod: "job", Name: "main"}, IDs: []string{id}}})
+		a.State.SetListed([]allocations.Listed{{Container: allocations.Container{Namespace: "team", Pod: "job", Name: "main"}, IDs: []string{id}}})
 	}
 	uses(string(node.GPUs[0].UUID) + "::7")
 	step := func(configured, want protocol.ModeSettings, waits bool) {
 		t.Helper()
-		if got, blocked := a.Switch(configured); got != want || (blocked != "") != waits {
+		if got, blocked := a.State.Switch(configured); got != want || (blocked != "") != waits {
 			t.Errorf("configured %v: %v, blocked %q; want %v", configured, got, blocked, want)
 		}
 	}
 	unknown := protocol.ModeSettings{Shares: protocol.DefaultShares}
 	step(unknown, shared(protocol.DefaultShares), false)
-	a.SetListed(nil)
+	a.State.SetListed(nil)
 	step(unknown, shared(protocol.DefaultShares), false) // it does not change while nobody says so
 	uses(string(node.GPUs[0].UUID) + "::7")
 	step(shared(8), shared(8), false)

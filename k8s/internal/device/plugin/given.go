@@ -23,28 +23,6 @@ const (
 	givenRetry = time.Minute
 )
 
-// given returns the pods that have GPUs.
-func (a *Allocator) given() []allocate.Given {
-	s, _, listed := a.now()
-	if s == nil {
-		return nil
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return allocate.GivenTo(a.requests, listed, s.Devices())
-}
-
-// podsWithGPUs returns the pods that have GPUs or slices.
-func (a *Allocator) podsWithGPUs() []allocate.Given {
-	s, state, listed := a.now()
-	if s == nil {
-		return nil
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return allocate.Holders(a.requests, state, listed, s.Devices())
-}
-
 // teller writes to pods which GPUs they were given.
 type teller struct {
 	client corev1client.PodsGetter

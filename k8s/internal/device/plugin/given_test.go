@@ -66,8 +66,8 @@ func TestKunlunxin(t *testing.T) {
 	for _, cdi := range []bool{true, false} {
 		for _, on := range []bool{true, false} {
 			a, node := allocator(t, t.TempDir(), "boot", new(strings.Builder))
-			a.Kunlunxin = on
-			a.SetCDI(cdi)
+			a.State.Kunlunxin = on
+			a.State.SetCDI(cdi)
 			answer, err := a.Allocate([]string{string(node.GPUs[5].UUID), string(node.GPUs[3].UUID)})
 			if err != nil {
 				t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/metax-ctk/container-toolkit/internal/holders/procfs"
@@ -20,6 +21,7 @@ type Leases struct {
 	record *ledger.Ledger
 	proc   *procfs.Proc
 	plugin usage.Client // this process
+	turn   sync.Mutex   // by takeTurn
 }
 
 // OpenLeases returns the leases in a directory of this machine.

@@ -39,8 +39,8 @@ func TestSweep(t *testing.T) {
 	} {
 		t.Run(test.what, func(t *testing.T) {
 			s := newSlicing(t, test.lock, test.pod)
-			s.Allocator.state.Entries = test.entries
-			s.Sweep(t.Context(), true)
+			s.State.change(func(v *nodeView) { v.record.Entries = test.entries })
+			s.Slices.Sweep(t.Context(), true)
 			if got := s.state("pod"); got != test.want {
 				t.Errorf("%s, want %s", got, test.want)
 			}
@@ -65,7 +65,7 @@ func TestAway(t *testing.T) {
 	if got := s.state("pod"); got != "locked allocating" {
 		t.Errorf("after the answer: %s", got)
 	}
-	if s.Sweep(t.Context(), true); s.state("pod") != "free success" {
+	if s.Slices.Sweep(t.Context(), true); s.state("pod") != "free success" {
 		t.Errorf("when the API server is back: %s", s.state("pod"))
 	}
 	s.Slices.Away = 0
@@ -156,7 +156,7 @@ func TestTwoPods(t *testing.T) {
 		if _, err := s.give(1); err == nil || !strings.Contains(err.Error(), both) {
 			t.Errorf("got %v, want %s", err, both)
 		}
-		s.SetListed([]allocations.Listed{{Container: allocations.Container{Namespace: "team", Pod: "other", Name: "c0"}, IDs: []string{inventory.SliceID(s.node.GPUs[7].UUID, 0)}}})
+		s.State.SetListed([]allocations.Listed{{Container: allocations.Container{Namespace: "team", Pod: "other", Name: "c0"}, IDs: []string{inventory.SliceID(s.node.GPUs[7].UUID, 0)}}})
 		s.first++
 		if _, err := s.give(1); err != nil || s.state("pod") != "free success" {
 			t.Errorf("the kubelet has the answer: %v, %s", err, s.state("pod"))
@@ -189,7 +189,7 @@ func TestTwoPods(t *testing.T) {
 // and a scheduler binds another pod. It does not lose its slices to the one that was deleted.
 func TestDeletedMeanwhile(t *testing.T) {
 	s := newSlicing(t, lockOf+"deleted", sliced("deleted", 1))
-	s.slicing.Lock()
+	turn := s.Slices.takeTurn()
 	answer := make(chan error)
 	go func() {
 		_, err := s.give(1)
@@ -205,7 +205,7 @@ func TestDeletedMeanwhile(t *testing.T) {
 	}
 	s.lock(lockOf + "next")
 	s.bind(sliced("next", 1))
-	s.slicing.Unlock()
+	turn.end()
 	if err := <-answer; err == nil || !strings.Contains(err.Error(), "pod team/deleted, which the lock of the node names, does not wait") {
 		t.Errorf("the pod that was deleted: %v", err)
 	}
@@ -242,7 +242,7 @@ func TestWithoutLock(t *testing.T) {
 			s.report("one", starts)
 			s.bind(two)
 		}
-		s.SetRequests(test.requests)
+		s.State.SetRequests(test.requests)
 		if _, err := s.give(1); (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("got %v, want %q", err, test.want)
 		}

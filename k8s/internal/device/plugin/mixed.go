@@ -16,10 +16,23 @@ import (
 // takeTime is how long an answer to the kubelet may wait for the lock of the leases.
 const takeTime = 30 * time.Second
 
-// take adds a lease for the devices. If somebody else has one, it is known from then on. The caller
-// has taking.
-func (a *Allocator) take(ids []string) error {
-	s := a.snapshot.Load()
+// leaseTurn is the turn of one who brings the leases and the state of a mixed node in line. Writing leases can
+// take a while; until end, no other container is given GPUs.
+type leaseTurn struct {
+	leases *Leases
+	state  *NodeState
+}
+
+func (l *Leases) takeTurn(state *NodeState) leaseTurn {
+	l.turn.Lock()
+	return leaseTurn{l, state}
+}
+
+func (t leaseTurn) end() { t.leases.turn.Unlock() }
+
+// lease adds a lease for devices. If somebody else has one, it is known from then on.
+func (t leaseTurn) lease(ids []string) error {
+	s := t.state.view().snapshot
 	if s == nil {
 		return errNoNode
 	}
@@ -30,9 +43,9 @@ func (a *Allocator) take(ids []string) error {
 	use := allocations.Listed{Container: request.Container, IDs: slices.Sorted(slices.Values(ids))}
 	ctx, cancel := context.WithTimeout(context.Background(), takeTime)
 	defer cancel()
-	err := a.Leases.Take(ctx, leaseUse(s, use))
+	err := t.leases.Take(ctx, leaseUse(s, use))
 	if err != nil {
-		a.lookOutside()
+		t.lookOutside()
 	}
 	return err
 }
@@ -46,38 +59,33 @@ func leaseUse(s *allocate.Snapshot, use allocations.Listed) lease.PodUse {
 	return u
 }
 
-// SyncLeases makes the leases of pods those of all that pods use, once the kubelet has said what that
+// sync makes the leases of pods those of all that pods use, once the kubelet has said what that
 // is, and takes those of others. On a mixed node whose leases are not known, no GPU is free.
-func (a *Allocator) SyncLeases(ctx context.Context) error {
-	a.taking.Lock()
-	defer a.taking.Unlock()
-	a.mu.Lock()
-	s, known := a.snapshot.Load(), a.listed != nil
-	containers := a.state.Uses(a.listed)
-	a.mu.Unlock()
+func (t leaseTurn) sync(ctx context.Context) error {
+	v := t.state.view()
 	var err error
-	if s != nil && known {
+	if v.snapshot != nil && v.listed != nil {
 		var uses []lease.PodUse
-		for _, c := range containers {
-			if u := leaseUse(s, c); len(u.GPUs) > 0 {
+		for _, c := range v.record.Uses(v.listed) {
+			if u := leaseUse(v.snapshot, c); len(u.GPUs) > 0 {
 				uses = append(uses, u)
 			}
 		}
-		err = a.Leases.Set(ctx, uses)
+		err = t.leases.Set(ctx, uses)
 	}
-	return errors.Join(err, a.lookOutside())
+	return errors.Join(err, t.lookOutside())
 }
 
 // lookOutside takes the leases of others than pods as they are now.
-func (a *Allocator) lookOutside() error {
-	uses, err := a.Leases.Outside()
+func (t leaseTurn) lookOutside() error {
+	uses, err := t.leases.Outside()
 	if err != nil {
 		var node gpu.Node
-		if s := a.snapshot.Load(); s != nil {
+		if s := t.state.view().snapshot; s != nil {
 			node = s.Node()
 		}
 		uses = foreignuse.All(node, err.Error())
 	}
-	a.SetOutside(uses)
+	t.state.SetOutside(uses)
 	return err
 }

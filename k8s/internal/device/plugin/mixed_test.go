@@ -70,6 +70,7 @@ func mixed(t *testing.T) (*Allocator, gpu.Node, dockers) {
 		t.Fatal(err)
 	}
 	a, node := allocator(t, t.TempDir(), "boot", new(strings.Builder))
+	a.State.Mixed = true
 	var err error
 	if a.Leases, err = OpenLeases(dir, "boot"); err != nil {
 		t.Fatal(err)
@@ -91,10 +92,10 @@ func TestMixedAllocate(t *testing.T) {
 	if _, err := a.Allocate(uuids(node, 0)); !errors.Is(err, lease.ErrBusy) || !strings.Contains(err.Error(), "lease 000000000000, of ann") {
 		t.Errorf("a leased GPU: %v", err)
 	}
-	if ids, outside := a.InUse(); len(ids) > 0 || len(outside) != 1 {
+	if ids, outside := a.State.InUse(); len(ids) > 0 || len(outside) != 1 {
 		t.Errorf("after the refusal, in use: %v, outside: %v", ids, outside)
 	}
-	a.SetRequests([]allocate.Request{request("pod", 2, protocol.PodChoice{})})
+	a.State.SetRequests([]allocate.Request{request("pod", 2, protocol.PodChoice{})})
 	if _, err := a.Allocate(uuids(node, 2, 1)); err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +116,7 @@ func TestMixedDevices(t *testing.T) {
 	a, node, docker := mixed(t)
 	all := uuids(node, 0, 1, 2, 3, 4, 5, 6, 7)
 	unhealthy := func() (list []string) {
-		for _, d := range a.Offered(devicesOf(node)) {
+		for _, d := range a.State.Offered(devicesOf(node)) {
 			if !d.Healthy {
 				list = append(list, d.ID)
 			}
@@ -166,9 +167,9 @@ func TestSyncLeases(t *testing.T) {
 	sync(map[gpu.BDF]string{node.GPUs[3].BDF: ""}) // the kubelet has not been asked yet
 	old := allocations.Listed{Container: allocations.Container{Namespace: "team", Pod: "old", Name: "main"}, IDs: uuids(node, 0)}
 	now := allocations.Listed{Container: allocations.Container{Namespace: "team", Pod: "new", Name: "main"}, IDs: uuids(node, 3)}
-	a.SetListed([]allocations.Listed{old, now})
+	a.State.SetListed([]allocations.Listed{old, now})
 	sync(map[gpu.BDF]string{node.GPUs[0].BDF: "team/old/main", node.GPUs[3].BDF: "team/new/main"})
-	a.SetListed([]allocations.Listed{now})
+	a.State.SetListed([]allocations.Listed{now})
 	sync(map[gpu.BDF]string{node.GPUs[3].BDF: "team/new/main"})
 	if outside, err := a.Leases.Outside(); err != nil || len(outside) > 0 {
 		t.Errorf("leases of pods count as outside: %v, %v", outside, err)

@@ -89,7 +89,7 @@ func (n *Node) makeDevices(now time.Time) {
 		n.Log.Warn("GPUs without a known UUID are not devices", "bdf", unnamed)
 	}
 	n.unnamed = unnamed
-	n.Allocator.SetNode(n.node, n.devices, n.software)
+	n.Allocator.State.SetNode(n.node, n.devices, n.software)
 	n.Tell(now)
 }
 
@@ -98,7 +98,7 @@ func sameMACA(a, b *gpu.MACA) bool { return a == b || (a != nil && b != nil && *
 // Tell tells the kubelet which devices there are now. Between two looks it is called for devices
 // that are to leave the list, and for those that are in use outside Kubernetes.
 func (n *Node) Tell(now time.Time) {
-	offered := n.Allocator.Offered(n.devices)
+	offered := n.Allocator.State.Offered(n.devices)
 	if !slices.Equal(offered, n.told) {
 		n.Metrics.SetDevices(offered)
 	}

@@ -57,9 +57,9 @@ func newSlicing(t *testing.T, lock string, pods ...*corev1.Pod) *slicing {
 		// As RBAC does: the plugin may write to pods through their status only.
 		return action.GetSubresource() != "status", nil, errors.New("cannot patch resource \"pods\"")
 	})
-	a.Log = slog.New(slog.NewTextHandler(t.Output(), nil))
-	a.Slices = &SliceTools{Locker: Locker{Client: s.client.CoreV1(), Node: "node"}, Change: s.change, Files: slicefile.Dir(filepath.Join(t.TempDir(), "sgpu"))}
-	a.Switch(protocol.ModeSettings{Mode: protocol.ModeSGPU})
+	a.State.Log = slog.New(slog.NewTextHandler(t.Output(), nil))
+	a.Slices = &Slices{State: a.State, Locker: Locker{Client: s.client.CoreV1(), Node: "node"}, Change: s.change, Files: slicefile.Dir(filepath.Join(t.TempDir(), "sgpu"))}
+	a.State.Switch(protocol.ModeSettings{Mode: protocol.ModeSGPU})
 	s.see()
 	return s
 }
@@ -94,7 +94,7 @@ func fails(p *corev1.PodStatus) { p.Phase = corev1.PodFailed }
 func (s *slicing) see() {
 	state, _ := health.State{}.Next(health.FromNode(s.node), health.DefaultRules)
 	devices, _ := inventory.Devices(s.node, state, inventory.Options{ModeSettings: protocol.ModeSettings{Mode: protocol.ModeSGPU}})
-	s.SetNode(s.node, devices, nil)
+	s.State.SetNode(s.node, devices, nil)
 }
 
 func (s *slicing) change(_ context.Context, c reader.Change) (gpu.Node, error) {
@@ -240,10 +240,10 @@ func TestSlices(t *testing.T) {
 			t.Errorf("after container %d: %s, %d slices; want %s", i, got, s.slices(), want)
 		}
 	}
-	if got, want := s.Registration(), `"availableCompute":80`; !strings.Contains(got, want) || !strings.Contains(got, `"qosPolicy":"best-effort"`) || !strings.Contains(got, `"healthy":true`) {
+	if got, want := s.State.view().registration(), `"availableCompute":80`; !strings.Contains(got, want) || !strings.Contains(got, `"qosPolicy":"best-effort"`) || !strings.Contains(got, `"healthy":true`) {
 		t.Errorf("the registration is %s", got)
 	}
-	if ids, _ := s.InUse(); len(ids) != 1 || ids[0] != inventory.SliceID(s.node.GPUs[0].UUID, 0) {
+	if ids, _ := s.State.InUse(); len(ids) != 1 || ids[0] != inventory.SliceID(s.node.GPUs[0].UUID, 0) {
 		t.Errorf("in use are %v", ids)
 	}
 	token := []string{inventory.SliceID(s.node.GPUs[7].UUID, 0)}
@@ -263,16 +263,16 @@ func TestSlices(t *testing.T) {
 		t.Errorf("files of slices: %s", d)
 	}
 	// The plugin starts again with its record: nothing is an orphan while the pod runs.
-	s.Load()
-	s.SetRequests(allocate.Requests(sliced("pod", 2), []string{protocol.SliceResource}, protocol.PodChoice{}))
-	if s.Sweep(t.Context(), true); s.slices() != 2 {
+	s.State.Load()
+	s.State.SetRequests(allocate.Requests(sliced("pod", 2), []string{protocol.SliceResource}, protocol.PodChoice{}))
+	if s.Slices.Sweep(t.Context(), true); s.slices() != 2 {
 		t.Errorf("%d slices are left of a running pod", s.slices())
 	}
-	s.SetRequests(nil)
+	s.State.SetRequests(nil)
 	if s.see(); s.slices() != 2 {
 		t.Errorf("%d slices", s.slices())
 	}
-	if s.Sweep(t.Context(), true); s.slices() != 0 || len(s.files()) > 0 {
+	if s.Slices.Sweep(t.Context(), true); s.slices() != 0 || len(s.files()) > 0 {
 		t.Errorf("%d slices and the files %v are left of a pod that has ended", s.slices(), s.files())
 	}
 }
@@ -288,13 +288,13 @@ func TestStaleList(t *testing.T) {
 		for _, p := range pods {
 			all = append(all, requestsOf(p)...)
 		}
-		s.SetRequests(all)
+		s.State.SetRequests(all)
 	}
 	see(first)
 	if _, err := s.give(1); err != nil {
 		t.Fatal(err)
 	}
-	s.SetListed([]allocations.Listed{{Container: allocations.Container{Namespace: "team", Pod: "first", Name: "c0"}, IDs: []string{inventory.SliceID(s.node.GPUs[7].UUID, 0)}}})
+	s.State.SetListed([]allocations.Listed{{Container: allocations.Container{Namespace: "team", Pod: "first", Name: "c0"}, IDs: []string{inventory.SliceID(s.node.GPUs[7].UUID, 0)}}})
 	see(first, next)
 	s.bind(next)
 	s.lock(lockOf + "next")
@@ -310,10 +310,10 @@ func TestStaleList(t *testing.T) {
 		t.Errorf("the GPU has the slices %v", parts)
 	}
 	// A record that is lost does not cost a pod its slice.
-	s.Store.Path += ".none"
-	s.Load()
-	s.SetListed([]allocations.Listed{{Container: allocations.Container{Namespace: "team", Pod: "next", Name: "c0"}, IDs: []string{inventory.SliceID(s.node.GPUs[7].UUID, 1)}}})
-	if s.Sweep(t.Context(), false); s.slices() != 1 {
+	s.State.Store.Path += ".none"
+	s.State.Load()
+	s.State.SetListed([]allocations.Listed{{Container: allocations.Container{Namespace: "team", Pod: "next", Name: "c0"}, IDs: []string{inventory.SliceID(s.node.GPUs[7].UUID, 1)}}})
+	if s.Slices.Sweep(t.Context(), false); s.slices() != 1 {
 		t.Errorf("%d slices are left", s.slices())
 	}
 }
@@ -324,15 +324,15 @@ func TestLateNews(t *testing.T) {
 	for _, isKnown := range []bool{true, false} {
 		first := sliced("first", 1)
 		s := newSlicing(t, lockOf+"first", first)
-		s.SetRequests([]allocate.Request{})
+		s.State.SetRequests([]allocate.Request{})
 		if isKnown {
-			s.SetRequests(requestsOf(first))
+			s.State.SetRequests(requestsOf(first))
 		}
 		if _, err := s.give(1); err != nil {
 			t.Fatal(err)
 		}
 		if isKnown {
-			s.SetListed([]allocations.Listed{{Container: allocations.Container{Namespace: "team", Pod: "first", Name: "c0"}, IDs: []string{inventory.SliceID(s.node.GPUs[7].UUID, 0)}}})
+			s.State.SetListed([]allocations.Listed{{Container: allocations.Container{Namespace: "team", Pod: "first", Name: "c0"}, IDs: []string{inventory.SliceID(s.node.GPUs[7].UUID, 0)}}})
 		}
 		s.report("first", fails)
 		s.bind(sliced("next", 1, func(p *corev1.Pod) { p.Annotations[foreign.QoSAnnotation] = gpu.QoSFixedShare }))
@@ -341,8 +341,8 @@ func TestLateNews(t *testing.T) {
 		if _, err := s.give(1); err != nil || s.slices() != 1 {
 			t.Errorf("known: %t: %v, %d slices", isKnown, err, s.slices())
 		}
-		s.Load()
-		if held := s.Allocator.state.Slices(); len(held) != 1 || held[0].Pod.Pod != "next" {
+		s.State.Load()
+		if held := s.State.view().record.Slices(); len(held) != 1 || held[0].Pod.Pod != "next" {
 			t.Errorf("known: %t: the record has %v", isKnown, held)
 		}
 	}
