@@ -41,24 +41,30 @@ func client(b *testing.B, name string) (v1beta1.DevicePluginClient, []string) {
 	a.State.Load()
 	a.State.SetCDI(true)
 	a.State.SetNode(node, devicesOf(node), nil)
-	listener, err := net.Listen("unix", filepath.Join(b.TempDir(), "p.sock"))
-	if err != nil {
-		b.Fatal(err)
-	}
-	server := grpc.NewServer()
-	v1beta1.RegisterDevicePluginServer(server, service{Server: &Server{Backend: a, Log: log}, followers: newFollowers()})
-	go server.Serve(listener)
-	b.Cleanup(server.Stop)
-	conn, err := grpc.NewClient("unix://"+listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { conn.Close() })
 	var ids []string
 	for _, g := range node.GPUs {
 		ids = append(ids, string(g.UUID))
 	}
-	return v1beta1.NewDevicePluginClient(conn), ids
+	return connect(b, &Server{Backend: a, Log: log}), ids
+}
+
+// connect serves the calls of the kubelet and returns a client for them.
+func connect(t testing.TB, s *Server) v1beta1.DevicePluginClient {
+	t.Helper()
+	listener, err := net.Listen("unix", filepath.Join(t.TempDir(), "p.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer()
+	v1beta1.RegisterDevicePluginServer(server, service{Server: s, followers: newFollowers()})
+	go server.Serve(listener)
+	t.Cleanup(server.Stop)
+	conn, err := grpc.NewClient("unix://"+listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return v1beta1.NewDevicePluginClient(conn)
 }
 
 // stateDir is a directory in memory as the real one is, if there is a place for it.

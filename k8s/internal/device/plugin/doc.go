@@ -17,4 +17,10 @@
 //
 // What the devices are, which are preferred and what a container gets is the business of a
 // Backend.
+//
+// The Backend of MetaX GPUs is Allocator. What it knows is a NodeState: readers get a nodeView, which
+// never changes, and wait for nobody; changes come one after another, and each is a function of a
+// nodeView alone. What takes longer than a change has a turn around its changes: leaseTurn on a mixed
+// node, and sliceTurn for slices. A change knows no turn, and Slices do not know the leases. So turns
+// and changes begin in one order: leases, slices, state.
 package plugin

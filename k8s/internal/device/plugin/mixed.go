@@ -16,8 +16,8 @@ import (
 // takeTime is how long an answer to the kubelet may wait for the lock of the leases.
 const takeTime = 30 * time.Second
 
-// leaseTurn is the turn of one who brings the leases and the state of a mixed node in line. Writing leases can
-// take a while; until end, no other container is given GPUs.
+// leaseTurn is the turn of one who makes the leases of a mixed node those of what is given. It lasts while the lock
+// of the leases is waited for; no other container is given GPUs meanwhile.
 type leaseTurn struct {
 	leases *Leases
 	state  *NodeState

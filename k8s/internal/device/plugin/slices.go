@@ -42,8 +42,8 @@ type Slices struct {
 	said string     // why Files could not be written; of who has the turn
 }
 
-// sliceTurn is the turn of one who makes or removes slices. That takes long and asks the API server; until end,
-// the state changes only by others.
+// sliceTurn is the turn of one who makes or removes slices. It lasts while the driver works and the API server is
+// asked; the state is open to others meanwhile.
 type sliceTurn struct{ *Slices }
 
 func (s *Slices) takeTurn() sliceTurn {
