@@ -1,6 +1,8 @@
 package allocate
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/metax-ctk/container-toolkit/k8s/internal/device/allocations"
@@ -60,14 +62,13 @@ func NewWaiting(requests []Request, state allocations.State, listed []allocation
 		pods[i] = r.Wanted
 	}
 	left, unnamed := state.Waiting(listed, pods)
-	waits := map[allocations.Container]bool{}
-	for _, w := range left {
-		waits[w.Container] = true
+	waits := func(r Request) bool {
+		return slices.ContainsFunc(left, func(w allocations.Wanted) bool { return w.Container == r.Container })
 	}
 	w := Waiting{unnamed: unnamed}
 	seen := map[string]bool{}
 	for _, r := range requests {
-		if waits[r.Container] && !r.Admitted && !seen[r.UID] && r.Resource != protocol.SliceResource {
+		if !r.Admitted && !seen[r.UID] && r.Resource != protocol.SliceResource && waits(r) {
 			seen[r.UID] = true
 			w.requests = append(w.requests, r)
 		}

@@ -1,6 +1,7 @@
 package allocate
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -81,12 +82,7 @@ func (s *Snapshot) slice(p SlicePod, chosen foreign.Slice, slot int, g Grant, st
 		}
 		return allocations.Slice{Slice: chosen, Slot: slot}, nil
 	}
-	part := allocations.Slice{Slice: chosen, Slot: slot, QoS: p.Choice.QoS}
-	if part.QoS == "" {
-		if part.QoS = load.qos; part.QoS == "" {
-			part.QoS = gpu.QoSBestEffort
-		}
-	}
+	part := allocations.Slice{Slice: chosen, Slot: slot, QoS: cmp.Or(p.Choice.QoS, load.qos, gpu.QoSBestEffort)}
 	part.MemoryMiB -= part.MemoryMiB % mxsml.StepMiB // the driver gives no other sizes, and never more
 	memory := s.node.GPUs[d.GPU].MemoryMiB
 	switch {
@@ -120,9 +116,7 @@ func (l *load) add(s allocations.Slice) {
 	l.compute += s.Compute
 	l.memory += s.MemoryMiB
 	l.whole = l.whole || s.Whole()
-	if l.qos == "" {
-		l.qos = s.QoS
-	}
+	l.qos = cmp.Or(l.qos, s.QoS)
 }
 
 // load adds up the slices of pods, by the State, and those of others, by what the driver shows.

@@ -249,7 +249,7 @@ func (a *Agent) settle(ctx context.Context, all *sync.WaitGroup) {
 	a.seen.Changes = nil
 	if a.Publish != nil {
 		v := a.Allocator.State.view()
-		status.InUse, status.Outside = v.inUse(), v.outside
+		status.InUse, status.Outside = a.Allocator.State.InUse()
 		status.Registration, status.Holders = v.registration(), v.podsWithGPUs()
 		a.Publish(status)
 	}
@@ -264,16 +264,23 @@ func (a *Agent) sweep(ctx context.Context, listed <-chan struct{}) {
 		return
 	case <-listed:
 	}
-	again := time.NewTicker(sweepTime)
-	defer again.Stop()
-	for {
+	repeat(ctx, sweepTime, func() {
 		limited, cancel := context.WithTimeout(ctx, sliceTime)
+		defer cancel()
 		a.Allocator.Slices.Sweep(limited, a.locked.Load())
-		cancel()
+	})
+}
+
+// repeat does something at once, and then each time until ctx ends.
+func repeat(ctx context.Context, every time.Duration, do func()) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		do()
 		select {
 		case <-ctx.Done():
 			return
-		case <-again.C:
+		case <-tick.C:
 		}
 	}
 }
@@ -303,10 +310,8 @@ func (a *Agent) followLeases(ctx context.Context) {
 	if a.Allocator.State.Mixed {
 		every = mixedTime
 	}
-	look := time.NewTicker(every)
-	defer look.Stop()
 	said := ""
-	for {
+	repeat(ctx, every, func() {
 		err := a.lookOutside(ctx)
 		if err == nil {
 			said = ""
@@ -314,12 +319,7 @@ func (a *Agent) followLeases(ctx context.Context) {
 			said = err.Error()
 			a.Log.Warn("GPUs in use outside Kubernetes are not known", "reason", err)
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-look.C:
-		}
-	}
+	})
 }
 
 // lookOutside takes the leases as they are now. Without mixed nodes, leases that nobody has begun

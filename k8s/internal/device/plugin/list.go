@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -28,26 +29,17 @@ func (l *List) Next(devices []inventory.Device, now time.Time) (list []*v1beta1.
 	since := map[string]time.Time{}
 	for _, d := range devices {
 		if !d.Healthy {
-			first, ok := l.since[d.ID]
-			if !ok {
-				first = now
-			}
-			since[d.ID] = first
-			if l.HideUnhealthy && now.Sub(first) >= HideAfter {
+			since[d.ID] = cmp.Or(l.since[d.ID], now)
+			if l.HideUnhealthy && now.Sub(since[d.ID]) >= HideAfter {
 				continue
 			}
 		}
 		list = append(list, device(d))
 	}
 	for _, d := range l.last {
-		if slices.ContainsFunc(devices, func(now inventory.Device) bool { return now.ID == d.ID }) {
-			continue
-		}
-		first, ok := l.since[d.ID]
-		if !ok {
-			first = now
-		}
-		if now.Sub(first) < HideAfter {
+		first := cmp.Or(l.since[d.ID], now)
+		isThere := slices.ContainsFunc(devices, func(now inventory.Device) bool { return now.ID == d.ID })
+		if !isThere && now.Sub(first) < HideAfter {
 			since[d.ID] = first
 			list = append(list, &v1beta1.Device{ID: d.ID, Health: v1beta1.Unhealthy, Topology: d.Topology})
 		}

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"errors"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -46,12 +47,7 @@ func NewMetrics(r prometheus.Registerer, registered func() bool) *Metrics {
 	r.MustRegister(m.guesses, m.fallbacks, m.allocations, m.unhealthy, m.devices, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "metax_gpu_device_registered",
 		Help: "1 while the kubelet follows the list of devices.",
-	}, func() float64 {
-		if registered() {
-			return 1
-		}
-		return 0
-	}))
+	}, func() float64 { return map[bool]float64{true: 1}[registered()] }))
 	for _, result := range []string{"hit", "miss"} {
 		m.guesses.WithLabelValues(result)
 	}
@@ -69,26 +65,16 @@ func (m *Metrics) SetDevices(devices []inventory.Device) {
 	m.devices.Set(float64(len(devices)))
 	m.unhealthy.Reset()
 	for _, d := range devices {
-		if d.Healthy {
-			continue
+		if !d.Healthy {
+			m.unhealthy.WithLabelValues(cmp.Or(d.Code, "unknown")).Inc()
 		}
-		reason := d.Code
-		if reason == "" {
-			reason = "unknown"
-		}
-		m.unhealthy.WithLabelValues(reason).Inc()
 	}
 }
 
 func (m *Metrics) guessed(hit bool) {
-	if m == nil {
-		return
+	if m != nil {
+		m.guesses.WithLabelValues(map[bool]string{true: "hit", false: "miss"}[hit]).Inc()
 	}
-	result := "miss"
-	if hit {
-		result = "hit"
-	}
-	m.guesses.WithLabelValues(result).Inc()
 }
 
 func (m *Metrics) fallback() {

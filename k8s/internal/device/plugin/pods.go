@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -50,11 +51,7 @@ func requests(pods []*corev1.Pod, resources []string, log *slog.Logger, said map
 		}
 		all = append(all, own...)
 	}
-	for uid := range said {
-		if !here[uid] {
-			delete(said, uid)
-		}
-	}
+	maps.DeleteFunc(said, func(uid string, _ bool) bool { return !here[uid] })
 	return all
 }
 

@@ -77,8 +77,11 @@ func (s *Slices) Allocate(ids []string) (*v1beta1.ContainerAllocateResponse, err
 // pod does not need it any more.
 func (t sliceTurn) give(ctx context.Context, locker Locker, lock foreign.Lock, ids []string) (*v1beta1.ContainerAllocateResponse, error) {
 	var err error
+	if lock.Pod == "" && !t.WithoutLock {
+		return nil, fmt.Errorf("no scheduler has locked the node (%s): slices are given only to the pod that the lock names", foreign.LockAnnotation)
+	}
 	if lock.Pod == "" {
-		if lock, err = t.withoutLock(); err != nil {
+		if lock, err = t.State.view().onlyWaiting(); err != nil {
 			return nil, err
 		}
 	}
@@ -103,14 +106,6 @@ func (t sliceTurn) give(ctx context.Context, locker Locker, lock foreign.Lock, i
 	t.State.askKubelet()
 	t.State.report()
 	return response(answer), nil
-}
-
-// withoutLock returns a lock for the only pod that waits for slices.
-func (t sliceTurn) withoutLock() (foreign.Lock, error) {
-	if !t.WithoutLock {
-		return foreign.Lock{}, fmt.Errorf("no scheduler has locked the node (%s): slices are given only to the pod that the lock names", foreign.LockAnnotation)
-	}
-	return t.State.view().onlyWaiting()
 }
 
 // checkAsked fails if the kubelet may be asking for another pod than that of the lock, whose slices that pod
@@ -159,9 +154,6 @@ func (t sliceTurn) makeFor(ctx context.Context, pod *corev1.Pod, ids []string) (
 	}
 	before := t.State.view()
 	s := before.snapshot
-	if s == nil {
-		return answer, errNoNode
-	}
 	grant, err := s.Slices(p, len(ids), before.record)
 	if err != nil {
 		return answer, err

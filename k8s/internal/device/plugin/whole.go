@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/device/allocate"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/device/allocations"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/device/inventory"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol/foreign"
 )
@@ -54,11 +56,8 @@ func (w wholeGPUs) give(ids []string) (*v1beta1.ContainerAllocateResponse, error
 	if err != nil {
 		return nil, err
 	}
-	pod := "not known"
-	if e.For != nil {
-		pod = e.For.Pod
-	}
-	w.state.Log.Info("allocated", "ids", ids, "pod", pod)
+	container := cmp.Or(e.For, &allocations.Container{Pod: "not known"})
+	w.state.Log.Info("allocated", "ids", ids, "pod", container.Pod)
 	w.state.askKubelet()
 	w.state.report()
 	return response(answer), nil
@@ -78,8 +77,9 @@ func (w wholeGPUs) decide(v *nodeView, ids []string) (allocate.Answer, allocatio
 		e.For = &request.Container
 	}
 	answer, err := v.snapshot.Allocate(ids, w.state.form(v, v.cdi, request.Choice.MACA, w.state.Log))
-	if err == nil && slices.ContainsFunc(ids, func(id string) bool { return !v.serves(id) }) {
-		err = fmt.Errorf("%s cannot be given: the mode of this node is %s now", ids[0], v.mode.Mode)
+	mode := v.mode.Mode
+	if err == nil && mode != "" && slices.ContainsFunc(ids, func(id string) bool { return !inventory.Serves(mode, id) }) {
+		err = fmt.Errorf("%s cannot be given: the mode of this node is %s now", ids[0], mode)
 	}
 	if err == nil && w.state.Kunlunxin {
 		answer.Env[foreign.KunlunxinDevices] = wording.List(v.snapshot.Indices(ids))

@@ -28,11 +28,7 @@ func (j joiner) wrote(err error, now time.Time) joiner {
 	if err == nil {
 		return joiner{}
 	}
-	pause := lastRetry
-	if j.failed < 6 {
-		pause = firstRetry << j.failed
-	}
-	return joiner{due: now.Add(pause), failed: j.failed + 1}
+	return joiner{due: now.Add(min(firstRetry<<min(j.failed, 6), lastRetry)), failed: j.failed + 1}
 }
 
 // isDue reports whether to write now.

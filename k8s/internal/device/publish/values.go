@@ -210,11 +210,6 @@ func describe(c health.Condition) string {
 	if len(also) > 0 {
 		name += " (" + strings.Join(also, ", ") + ")"
 	}
-	words := []string{name, c.Health}
-	for _, word := range []string{c.Code, c.Reason} {
-		if word != "" {
-			words = append(words, word)
-		}
-	}
-	return strings.Join(words, ": ")
+	why := slices.DeleteFunc([]string{c.Code, c.Reason}, func(word string) bool { return word == "" })
+	return strings.Join(append([]string{name, c.Health}, why...), ": ")
 }
