@@ -139,7 +139,8 @@ func (r resources) ready() error {
 	return nil
 }
 
-// newPublish starts what tells the API server and koordlet of the node, and returns the function that it is told by.
+// newPublish starts what tells the API server and koordlet of the node, and returns the
+// function that it is told by.
 func newPublish(ctx context.Context, c *cli.Context, agent *plugin.Agent, log *slog.Logger) func(plugin.Status) {
 	var publisher *publish.Publisher
 	if agent.Client != nil && agent.NodeName != "" {

@@ -45,12 +45,13 @@ type Settings struct {
 	PodPolicies bool
 	MACA        MACA
 	EngineRoot  string // as in allocate.Form
-	// Kunlunxin tells containers and pods the indices of their GPUs, as Kunlunxin's plugin does.
+	// Kunlunxin tells containers and pods the indices of their GPUs, as Kunlunxin's plugin
+	// does.
 	Kunlunxin bool
 }
 
-// form returns how a container gets its devices, by names of CDI devices if cdi is true. requested is
-// what its pod says about MXMACA, if it is known and says something.
+// form returns how a container gets its devices, by names of CDI devices if cdi is true.
+// requested is what its pod says about MXMACA, if it is known and says something.
 func (s Settings) form(v *nodeView, cdi bool, requested *bool, log *slog.Logger) allocate.Form {
 	f := allocate.Form{CDI: cdi, EngineRoot: s.EngineRoot, Fallback: s.MACA == MACAFallback && requested == nil}
 	if s.MACA == MACAOff || !*cmp.Or(requested, new(s.MACA == MACAAlways || f.Fallback)) {
@@ -120,8 +121,8 @@ func (a *Allocator) SyncLeases(ctx context.Context) error {
 	return turn.sync(ctx)
 }
 
-// PreStart implements Backend: each GPU must not be known as unhealthy, and its device nodes must
-// be there.
+// PreStart implements Backend: each GPU must not be known as unhealthy, and its device nodes
+// must be there.
 func (a *Allocator) PreStart(ids []string) error {
 	v := a.State.view()
 	if v.snapshot == nil {

@@ -25,8 +25,8 @@ import (
 // rounds is how often each caller calls.
 const rounds = 20
 
-// TestConcurrentCalls: the kubelet asks for GPUs, for preferences and for the list at once, while looks, requests, the
-// kubelet's own list, another mode and leases come in.
+// TestConcurrentCalls: the kubelet asks for GPUs, for preferences and for the list at once,
+// while looks, requests, the kubelet's own list, another mode and leases come in.
 func TestConcurrentCalls(t *testing.T) {
 	t.Run("own node", func(t *testing.T) {
 		a, node := allocator(t, t.TempDir(), "boot", new(strings.Builder))
@@ -42,7 +42,8 @@ func TestConcurrentCalls(t *testing.T) {
 	})
 }
 
-// callAtOnce gives each GPU of a node again and again. Afterwards, each is in the record once, and in its file.
+// callAtOnce gives each GPU of a node again and again. Afterwards, each is in the record once,
+// and in its file.
 func callAtOnce(t *testing.T, a *Allocator, node gpu.Node, syncLeases func() error) {
 	ids := uuids(node, 0, 1, 2, 3, 4, 5, 6, 7)
 	log := slog.New(slog.DiscardHandler)
@@ -131,8 +132,8 @@ func callAtOnce(t *testing.T, a *Allocator, node gpu.Node, syncLeases func() err
 	}
 }
 
-// TestConcurrentSlices: the containers of a pod are asked for at once, while slices are swept. The driver is asked for
-// one thing after another, and each container has a slice of its own.
+// TestConcurrentSlices: the containers of a pod are asked for at once, while slices are swept.
+// The driver is asked for one thing after another, and each container has a slice of its own.
 func TestConcurrentSlices(t *testing.T) {
 	const containers = 4
 	pod := sliced("pod", containers)

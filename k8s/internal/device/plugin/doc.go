@@ -2,8 +2,8 @@
 // in the kubelet's directory, registers it, and stays registered.
 //
 // The kubelet connects to the socket while it registers the plugin, so a Session serves first
-// and registers then. The kubelet never connects again by itself. A Session therefore ends, and
-// another with a new socket begins, when
+// and registers then. The kubelet never connects again by itself. A Session therefore ends,
+// and another with a new socket begins, when
 //
 //   - the kubelet's stream ends though the kubelet lives,
 //   - the session's socket is removed (a starting kubelet removes all),
@@ -18,9 +18,10 @@
 // What the devices are, which are preferred and what a container gets is the business of a
 // Backend.
 //
-// The Backend of MetaX GPUs is Allocator. What it knows is a NodeState: readers get a nodeView, which
-// never changes, and wait for nobody; changes come one after another, and each is a function of a
-// nodeView alone. What takes longer than a change has a turn around its changes: leaseTurn on a mixed
-// node, and sliceTurn for slices. A change knows no turn, and Slices do not know the leases. So turns
-// and changes begin in one order: leases, slices, state.
+// The Backend of MetaX GPUs is Allocator. What it knows is a NodeState: readers get a
+// nodeView, which never changes, and wait for nobody; changes come one after another, and each
+// is a function of a nodeView alone. What takes longer than a change has a turn around its
+// changes: leaseTurn on a mixed node, and sliceTurn for slices. A change knows no turn, and
+// Slices do not know the leases. So turns and changes begin in one order: leases, slices,
+// state.
 package plugin

@@ -38,8 +38,8 @@ func OpenLeases(dir, boot string) (*Leases, error) {
 	return l, nil
 }
 
-// Outside returns the GPUs that others than pods have leases of. Its error is lease.ErrNoState where
-// nobody has looked since the boot.
+// Outside returns the GPUs that others than pods have leases of. Its error is lease.ErrNoState
+// where nobody has looked since the boot.
 func (l *Leases) Outside() ([]foreignuse.Use, error) {
 	state, err := l.record.Read()
 	if err == nil && state.New {
@@ -56,8 +56,8 @@ func (l *Leases) Take(ctx context.Context, u lease.PodUse) error {
 // errUnchanged keeps the record as it is.
 var errUnchanged = errors.New("unchanged")
 
-// Set makes the leases of pods those of all that pods use. It locks the record only if that changes
-// something.
+// Set makes the leases of pods those of all that pods use. It locks the record only if that
+// changes something.
 func (l *Leases) Set(ctx context.Context, uses []lease.PodUse) error {
 	state, err := l.record.Read()
 	if err != nil || !l.set(&state, uses) {
@@ -85,8 +85,9 @@ func (l *Leases) set(s *lease.State, uses []lease.PodUse) bool {
 // takeTime is how long an answer to the kubelet may wait for the lock of the leases.
 const takeTime = 30 * time.Second
 
-// leaseTurn is the turn of one who makes the leases of a mixed node those of what is given. It lasts while the lock
-// of the leases is waited for; no other container is given GPUs meanwhile.
+// leaseTurn is the turn of one who makes the leases of a mixed node those of what is given. It
+// lasts while the lock of the leases is waited for; no other container is given GPUs
+// meanwhile.
 type leaseTurn struct {
 	leases *Leases
 	state  *NodeState
@@ -128,8 +129,9 @@ func leaseUse(s *allocate.Snapshot, use allocations.Listed) lease.PodUse {
 	return u
 }
 
-// sync makes the leases of pods those of all that pods use, once the kubelet has said what that
-// is, and takes those of others. On a mixed node whose leases are not known, no GPU is free.
+// sync makes the leases of pods those of all that pods use, once the kubelet has said what
+// that is, and takes those of others. On a mixed node whose leases are not known, no GPU is
+// free.
 func (t leaseTurn) sync(ctx context.Context) error {
 	v := t.state.view()
 	var err error

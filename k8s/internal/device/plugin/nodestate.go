@@ -24,8 +24,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol/foreign"
 )
 
-// NodeState is what the plugin knows of its node and what containers were given. Changes come one after
-// another, and each is kept in a file. Readers have a nodeView, and wait for nobody.
+// NodeState is what the plugin knows of its node and what containers were given. Changes come
+// one after another, and each is kept in a file. Readers have a nodeView, and wait for nobody.
 type NodeState struct {
 	Settings
 	// Mixed makes the node a mixed one: a device is given only with a lease.
@@ -34,8 +34,8 @@ type NodeState struct {
 	Log   *slog.Logger
 	// Changed is called, if it is not nil, when what InUse returns may have changed.
 	Changed func()
-	// Ask is signalled, if it is not nil, when the kubelet's list may have changed. It has room for
-	// one signal.
+	// Ask is signalled, if it is not nil, when the kubelet's list may have changed. It has
+	// room for one signal.
 	Ask chan struct{}
 
 	changing sync.Mutex
@@ -47,8 +47,8 @@ var errNoNode = errors.New("the GPUs of this node are not known yet")
 // view returns what is known now.
 func (n *NodeState) view() *nodeView { return cmp.Or(n.current.Load(), new(nodeView)) }
 
-// change changes what is known. Nothing else changes it meanwhile, so by must not wait, nor call what changes
-// it also: it has the nodeView alone.
+// change changes what is known. Nothing else changes it meanwhile, so by must not wait, nor
+// call what changes it also: it has the nodeView alone.
 func (n *NodeState) change(by func(*nodeView)) {
 	n.changing.Lock()
 	defer n.changing.Unlock()
@@ -74,7 +74,8 @@ func (n *NodeState) publish(v nodeView) {
 	n.current.Store(&v)
 }
 
-// learn takes something about the use of devices, brings the record in line with it, and reports it.
+// learn takes something about the use of devices, brings the record in line with it, and
+// reports it.
 func (n *NodeState) learn(by func(*nodeView)) {
 	n.change(func(v *nodeView) {
 		by(v)
@@ -111,8 +112,8 @@ func (n *NodeState) Load() {
 	n.publish(v)
 }
 
-// SetNode takes a node and its devices, and the files of the host's MXMACA for containers that do
-// not get names of CDI devices, nil if they are not known.
+// SetNode takes a node and its devices, and the files of the host's MXMACA for containers that
+// do not get names of CDI devices, nil if they are not known.
 func (n *NodeState) SetNode(node gpu.Node, devices []inventory.Device, software *edits.Software) {
 	n.change(func(v *nodeView) { v.software, v.snapshot = software, allocate.New(node, devices, v.snapshot) })
 }
@@ -141,10 +142,10 @@ func (n *NodeState) SetCDI(cdi bool) {
 	n.change(func(v *nodeView) { v.cdi = cdi })
 }
 
-// Switch chooses the mode as allocate.NextMode does, so that no container gets GPUs meanwhile. It
-// returns the mode, and why it is not the configured one. As long as no configured one is known, the
-// mode is a guess: the first that becomes known counts as at the start. A lease is of whole GPUs, so a
-// mixed node gives whole GPUs.
+// Switch chooses the mode as allocate.NextMode does, so that no container gets GPUs meanwhile.
+// It returns the mode, and why it is not the configured one. As long as no configured one is
+// known, the mode is a guess: the first that becomes known counts as at the start. A lease is
+// of whole GPUs, so a mixed node gives whole GPUs.
 func (n *NodeState) Switch(configured protocol.ModeSettings) (now protocol.ModeSettings, blocked string) {
 	mixed := ""
 	if mode := configured.Mode; n.Mixed && mode != "" && mode != protocol.ModeNative {
@@ -174,8 +175,8 @@ func (n *NodeState) Offered(devices []inventory.Device) []inventory.Device {
 	return foreignuse.Withdraw(v.snapshot.Node(), devices, v.outside, v.inUse())
 }
 
-// nodeView is what is known of a node at one time: what it looks like, who requests devices, and what was
-// given. Nobody changes it once others see it, nor what its fields point to.
+// nodeView is what is known of a node at one time: what it looks like, who requests devices,
+// and what was given. Nobody changes it once others see it, nor what its fields point to.
 type nodeView struct {
 	snapshot    *allocate.Snapshot // nil before the first look
 	software    *edits.Software    // files of the host's MXMACA; nil if they are not known
@@ -188,7 +189,8 @@ type nodeView struct {
 	outside     []foreignuse.Use
 }
 
-// wanted are the containers of the node's pods that ask for devices, nil if they are not known.
+// wanted are the containers of the node's pods that ask for devices, nil if they are not
+// known.
 func (v *nodeView) wanted() []allocations.Wanted {
 	if v.requests == nil {
 		return nil
@@ -235,8 +237,8 @@ func (v *nodeView) switchMode(configured protocol.ModeSettings) (blocked string)
 	return blocked
 }
 
-// registration returns what schedulers are told of the GPUs; empty in another mode than ModeSGPU. It is for
-// after the first look.
+// registration returns what schedulers are told of the GPUs; empty in another mode than
+// ModeSGPU. It is for after the first look.
 func (v *nodeView) registration() string {
 	if v.mode.Mode != protocol.ModeSGPU {
 		return ""
@@ -275,8 +277,9 @@ func (v *nodeView) onlyWaiting() (lock foreign.Lock, err error) {
 	return lock, nil
 }
 
-// forgetEnded drops what pods had that have ended by the pods of the node now: entries with slices, and those
-// of the known requests. Requests that became known later may be of pods newer than the list.
+// forgetEnded drops what pods had that have ended by the pods of the node now: entries with
+// slices, and those of the known requests. Requests that became known later may be of pods
+// newer than the list.
 func (v *nodeView) forgetEnded(known []allocate.Request, pods []corev1.Pod) {
 	hasEnded := func(c allocations.Container) bool {
 		return !slices.ContainsFunc(pods, func(p corev1.Pod) bool { return string(p.UID) == c.UID && !objects.HasEnded(&p) })

@@ -21,17 +21,19 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/slicefile"
 )
 
-// Slices gives slices of GPUs, which it makes for a pod that a scheduler has chosen them for, and removes
-// afterwards.
+// Slices gives slices of GPUs, which it makes for a pod that a scheduler has chosen them for,
+// and removes afterwards.
 type Slices struct {
 	State   *NodeState
 	Metrics *Metrics
 	Locker  Locker
 	// Change makes and removes slices; reader.Client's Slices fits.
 	Change func(context.Context, reader.Change) (gpu.Node, error)
-	// Files say, for programs beside the plugin, which slice belongs to which device of the kubelet.
+	// Files say, for programs beside the plugin, which slice belongs to which device of the
+	// kubelet.
 	Files slicefile.Dir
-	// WithoutLock serves also a pod that no lock names, if it is the only one that waits for slices.
+	// WithoutLock serves also a pod that no lock names, if it is the only one that waits for
+	// slices.
 	WithoutLock bool
 	// Patience is how long a pod waits while the kubelet may be asking for another one.
 	Patience time.Duration
@@ -42,8 +44,8 @@ type Slices struct {
 	said string     // why Files could not be written; of who has the turn
 }
 
-// sliceTurn is the turn of one who makes or removes slices. It lasts while the driver works and the API server is
-// asked; the state is open to others meanwhile.
+// sliceTurn is the turn of one who makes or removes slices. It lasts while the driver works
+// and the API server is asked; the state is open to others meanwhile.
 type sliceTurn struct{ *Slices }
 
 func (s *Slices) takeTurn() sliceTurn {
@@ -56,9 +58,9 @@ func (t sliceTurn) end() { t.turn.Unlock() }
 // sliceTime bounds one answer to Allocate for slices.
 const sliceTime = 6 * time.Minute
 
-// Allocate answers for the container that is next in the pod of the node's lock. The lock counts as it is when the
-// kubelet asks. Later, Sweep may have released it because the pod was deleted, and a scheduler may have locked
-// the node for another pod.
+// Allocate answers for the container that is next in the pod of the node's lock. The lock
+// counts as it is when the kubelet asks. Later, Sweep may have released it because the pod was
+// deleted, and a scheduler may have locked the node for another pod.
 func (s *Slices) Allocate(ids []string) (*v1beta1.ContainerAllocateResponse, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), sliceTime)
 	defer cancel()
@@ -73,8 +75,8 @@ func (s *Slices) Allocate(ids []string) (*v1beta1.ContainerAllocateResponse, err
 	return turn.give(ctx, locker, lock, ids)
 }
 
-// give answers for the pod of a lock. Whatever happens, the scheduler is told, and the lock is released when the
-// pod does not need it any more.
+// give answers for the pod of a lock. Whatever happens, the scheduler is told, and the lock is
+// released when the pod does not need it any more.
 func (t sliceTurn) give(ctx context.Context, locker Locker, lock foreign.Lock, ids []string) (*v1beta1.ContainerAllocateResponse, error) {
 	var err error
 	if lock.Pod == "" && !t.WithoutLock {
@@ -108,9 +110,10 @@ func (t sliceTurn) give(ctx context.Context, locker Locker, lock foreign.Lock, i
 	return response(answer), nil
 }
 
-// checkAsked fails if the kubelet may be asking for another pod than that of the lock, whose slices that pod
-// would get: the kubelet does not say for which pod it asks. A pod that was answered or refused a moment ago
-// is waited for; neither the kubelet's list nor the API server may show that yet.
+// checkAsked fails if the kubelet may be asking for another pod than that of the lock, whose
+// slices that pod would get: the kubelet does not say for which pod it asks. A pod that was
+// answered or refused a moment ago is waited for; neither the kubelet's list nor the API
+// server may show that yet.
 func (t sliceTurn) checkAsked(ctx context.Context, locker Locker, lock foreign.Lock, pod *corev1.Pod, count int) error {
 	if pod == nil || pod.Spec.NodeName != locker.Node || (pod.Status.Phase != corev1.PodPending && pod.Status.Phase != "") {
 		return fmt.Errorf("pod %s/%s, which the lock of the node names, does not wait on this node", lock.Namespace, lock.Pod)
@@ -134,8 +137,8 @@ func (t sliceTurn) checkAsked(ctx context.Context, locker Locker, lock foreign.L
 	}
 }
 
-// listPods returns the pods of the node, and forgets those that have ended: a scheduler may know that, and
-// choose their GPUs, before the watch of the plugin says so.
+// listPods returns the pods of the node, and forgets those that have ended: a scheduler may
+// know that, and choose their GPUs, before the watch of the plugin says so.
 func (t sliceTurn) listPods(ctx context.Context, locker Locker) ([]corev1.Pod, error) {
 	known := t.State.view().requests
 	pods, err := locker.Pods(ctx)
@@ -168,7 +171,8 @@ func (t sliceTurn) makeFor(ctx context.Context, pod *corev1.Pod, ids []string) (
 		if answer, err = allocate.GiveSlices(node, grant, form); err != nil {
 			return
 		}
-		// Settled at once, the record of a plugin that is killed now says whether the pod was known.
+		// Settled at once, the record of a plugin that is killed now says whether the pod was
+		// known.
 		now := time.Now()
 		v.record = v.record.Add(allocations.Entry{IDs: ids, At: now, For: &grant.Container, Slices: grant.Slices})
 		v.settle(now)
@@ -184,8 +188,8 @@ func (t sliceTurn) settleLock(ctx context.Context, lock foreign.Lock, pod *corev
 	}
 }
 
-// release says what became of a pod, and releases its lock. What fails is tried again by Sweep, which finds
-// the pod by the lock.
+// release says what became of a pod, and releases its lock. What fails is tried again by
+// Sweep, which finds the pod by the lock.
 func (t sliceTurn) release(ctx context.Context, lock foreign.Lock, pod *corev1.Pod, phase string) {
 	var err error
 	if pod != nil && phase != "" {
@@ -199,9 +203,9 @@ func (t sliceTurn) release(ctx context.Context, lock foreign.Lock, pod *corev1.P
 	}
 }
 
-// Sweep puts right what a plugin that was killed, a pod that was deleted or an API server that was
-// away left: a lock that no pod needs, if locked says that there is one, and slices of pods that
-// have ended.
+// Sweep puts right what a plugin that was killed, a pod that was deleted or an API server that
+// was away left: a lock that no pod needs, if locked says that there is one, and slices of
+// pods that have ended.
 func (s *Slices) Sweep(ctx context.Context, locked bool) {
 	turn := s.takeTurn()
 	defer turn.end()
@@ -216,7 +220,8 @@ func (s *Slices) Sweep(ctx context.Context, locked bool) {
 	turn.removeOrphans(ctx, v)
 }
 
-// checkLock releases the lock of the node, if there is one that its pod does not need any more.
+// checkLock releases the lock of the node, if there is one that its pod does not need any
+// more.
 func (t sliceTurn) checkLock(ctx context.Context) {
 	lock, _, err := t.Locker.Lock(ctx)
 	if err == nil && lock.Pod != "" {
@@ -246,8 +251,8 @@ func (t sliceTurn) removeOrphans(ctx context.Context, v *nodeView) {
 	t.State.Log.Info("removed slices that no pod has", "slices", change.Remove)
 }
 
-// writeSliceFiles brings the files up to date. What fails costs an exporter the user of a slice, and no
-// pod its slices; Sweep tries again.
+// writeSliceFiles brings the files up to date. What fails costs an exporter the user of a
+// slice, and no pod its slices; Sweep tries again.
 func (t sliceTurn) writeSliceFiles() {
 	v := t.State.view()
 	said := ""

@@ -17,7 +17,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol/foreign"
 )
 
-// wholeGPUs gives what is there without being made first: GPUs, their virtual functions and shares of them.
+// wholeGPUs gives what is there without being made first: GPUs, their virtual functions and
+// shares of them.
 type wholeGPUs struct {
 	state   *NodeState
 	metrics *Metrics
