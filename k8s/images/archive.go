@@ -67,7 +67,7 @@ func (b builder) writeArchive(file, arch string, parts []archive.Part) (err erro
 	}
 	defer os.RemoveAll(built)
 	program := filepath.Join(built, "program")
-	if err := b.compile("k8s/cmd/metax-k8s-images", arch, program); err != nil {
+	if err := b.compileProgram("k8s/cmd/metax-k8s-images", arch, program); err != nil {
 		return err
 	}
 	text, err := os.ReadFile(program)

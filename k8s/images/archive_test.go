@@ -25,7 +25,7 @@ func TestArchives(t *testing.T) {
 	dir := t.TempDir()
 	for _, again := range []string{"first", "again"} {
 		out := filepath.Join(dir, again)
-		if err := b.write(out, plain); err != nil {
+		if err := b.writeImage(out, plain); err != nil {
 			t.Fatal(err)
 		}
 		if err := b.writeArchives(filepath.Join(out, "archives"), out, []image{plain}); err != nil {

@@ -30,9 +30,9 @@ type builder struct {
 	arches     []string
 }
 
-// write makes OUT/NAME, an OCI layout with an index of all architectures, and OUT/NAME-ARCH.cdx.json
+// writeImage makes OUT/NAME, an OCI layout with an index of all architectures, and OUT/NAME-ARCH.cdx.json
 // beside it.
-func (b builder) write(out string, i image) error {
+func (b builder) writeImage(out string, i image) error {
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, arch := range b.arches {
 		built, components, err := b.image(i, arch)
@@ -106,7 +106,7 @@ func (b builder) programs(i image, arch string) (v1.Layer, []component, error) {
 	var paths []string
 	for _, program := range i.programs {
 		built := filepath.Join(dir, path.Base(program))
-		if err := b.compile(program, arch, built); err != nil {
+		if err := b.compileProgram(program, arch, built); err != nil {
 			return nil, nil, err
 		}
 		paths = append(paths, built)
@@ -130,8 +130,8 @@ func (b builder) programs(i image, arch string) (v1.Layer, []component, error) {
 	return layer, components, err
 }
 
-// compile builds a program of the sources, in the module that it belongs to.
-func (b builder) compile(program, arch, out string) error {
+// compileProgram builds a program of the sources, in the module that it belongs to.
+func (b builder) compileProgram(program, arch, out string) error {
 	module, pkg := b.repo, program
 	if inside, ok := strings.CutPrefix(program, "k8s/"); ok {
 		module, pkg = filepath.Join(b.repo, "k8s"), inside

@@ -55,7 +55,7 @@ func TestTarOf(t *testing.T) {
 
 func TestLayout(t *testing.T) {
 	out := t.TempDir()
-	if err := standIn(t).write(out, plain); err != nil {
+	if err := standIn(t).writeImage(out, plain); err != nil {
 		t.Fatal(err)
 	}
 	index := readIndex(t, filepath.Join(out, "plain"))
@@ -93,7 +93,7 @@ func TestLayout(t *testing.T) {
 
 func TestSBOM(t *testing.T) {
 	out := t.TempDir()
-	if err := standIn(t).write(out, plain); err != nil {
+	if err := standIn(t).writeImage(out, plain); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(filepath.Join(out, "plain-arm64.cdx.json"))
@@ -127,7 +127,7 @@ func TestReproducible(t *testing.T) {
 	var sums []string
 	for range 2 {
 		out := t.TempDir()
-		if err := standIn(t).write(out, plain); err != nil {
+		if err := standIn(t).writeImage(out, plain); err != nil {
 			t.Fatal(err)
 		}
 		sums = append(sums, sumOf(t, out))
@@ -220,10 +220,10 @@ func TestLock(t *testing.T) {
 }
 
 func TestChoose(t *testing.T) {
-	if _, err := choose(images, "gpu-device,gpu-devise"); err == nil || err.Error() != `"gpu-devise" is not an image` {
+	if _, err := selectImages(images, "gpu-device,gpu-devise"); err == nil || err.Error() != `"gpu-devise" is not an image` {
 		t.Error(err)
 	}
-	chosen, err := choose(images, "exporter")
+	chosen, err := selectImages(images, "exporter")
 	if err != nil || len(chosen) != 1 || chosen[0].name != "exporter" {
 		t.Error(chosen, err)
 	}

@@ -44,7 +44,7 @@ func run(out, version, arches, only, debs, repo, archives string) error {
 	if err != nil {
 		return err
 	}
-	chosen, err := choose(images, only)
+	chosen, err := selectImages(images, only)
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func run(out, version, arches, only, debs, repo, archives string) error {
 	}
 	b := builder{repo: repo, debs: debs, locked: locked, version: version, created: created, arches: strings.Split(arches, ",")}
 	for _, i := range chosen {
-		if err := b.write(out, i); err != nil {
+		if err := b.writeImage(out, i); err != nil {
 			return fmt.Errorf("build image %s: %w", i.name, err)
 		}
 		fmt.Println(filepath.Join(out, i.name))

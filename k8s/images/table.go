@@ -46,8 +46,8 @@ var images = []image{
 	},
 }
 
-// choose are the images with these names, with commas between them; all for "".
-func choose(all []image, names string) ([]image, error) {
+// selectImages are the images with these names, with commas between them; all for "".
+func selectImages(all []image, names string) ([]image, error) {
 	if names == "" {
 		return all, nil
 	}

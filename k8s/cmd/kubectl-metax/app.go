@@ -33,14 +33,14 @@ var (
 	errNoGPU = errors.New("")
 )
 
-func usagef(format string, a ...any) error {
+func usageErrorf(format string, a ...any) error {
 	return fmt.Errorf("%w"+format, append([]any{errUsage}, a...)...)
 }
 
-// run executes one command line and returns the exit code.
-func run(ctx context.Context, args []string, out, errs io.Writer) int {
+// runCommandLine executes one command line and returns the exit code.
+func runCommandLine(ctx context.Context, args []string, out, errs io.Writer) int {
 	app := newApp(out, errs)
-	args, err := arrange(app, args)
+	args, err := reorderOptions(app, args)
 	if err == nil {
 		err = app.RunContext(ctx, args)
 	}
@@ -69,11 +69,11 @@ func newApp(out, errs io.Writer) *cli.App {
 		Action:         group,
 		Commands: []*cli.Command{
 			{
-				Name: "top", Usage: "how many GPUs are free and in use: of the cluster, of nodes, by pods", Flags: watchFlags(), Action: watched(topCluster),
+				Name: "top", Usage: "how many GPUs are free and in use: of the cluster, of nodes, by pods", Flags: watchFlags(), Action: withWatch(topCluster),
 				Subcommands: []*cli.Command{
-					{Name: "cluster", Usage: "the GPUs of all nodes together", Flags: watchFlags(), Action: watched(topCluster)},
-					{Name: "node", Aliases: []string{"nodes"}, ArgsUsage: "[NODE]", Usage: "the nodes, or the GPUs of one", Flags: watchFlags(), Action: watched(topNode)},
-					{Name: "pod", Aliases: []string{"pods"}, ArgsUsage: "[POD]", Usage: "the pods that request GPUs", Flags: append(watchFlags(), allNamespaces()), Action: watched(topPod)},
+					{Name: "cluster", Usage: "the GPUs of all nodes together", Flags: watchFlags(), Action: withWatch(topCluster)},
+					{Name: "node", Aliases: []string{"nodes"}, ArgsUsage: "[NODE]", Usage: "the nodes, or the GPUs of one", Flags: watchFlags(), Action: withWatch(topNode)},
+					{Name: "pod", Aliases: []string{"pods"}, ArgsUsage: "[POD]", Usage: "the pods that request GPUs", Flags: append(watchFlags(), allNamespaces()), Action: withWatch(topPod)},
 				},
 			},
 			{
@@ -114,7 +114,7 @@ func allNamespaces() cli.Flag {
 	return &cli.BoolFlag{Name: "all-namespaces", Aliases: []string{"A"}, Usage: "of all namespaces"}
 }
 
-func usageError(_ *cli.Context, err error, _ bool) error { return usagef("%v", err) }
+func usageError(_ *cli.Context, err error, _ bool) error { return usageErrorf("%v", err) }
 
 // help has what the help of a command says beside its options, in help/COMMAND.txt.
 //
@@ -140,7 +140,7 @@ func unknownCommand(word, group string, commands []*cli.Command) error {
 	for _, c := range commands {
 		names = append(names, c.Name)
 	}
-	return usagef("unknown command %q; see %s --help%s", word, group, wording.Meant(word, names...))
+	return usageErrorf("unknown command %q; see %s --help%s", word, group, wording.Meant(word, names...))
 }
 
 // counted returns an action that runs only with as many arguments as its command's usage has, and
@@ -153,9 +153,9 @@ func counted(action cli.ActionFunc) cli.ActionFunc {
 		case usage == "" && n > 0 && len(c.Command.Subcommands) > 0:
 			return unknownCommand(c.Args().First(), c.Command.HelpName, c.Command.Subcommands)
 		case usage == "" && n > 0, n > 1, usage != "" && usage[0] != '[' && n == 0:
-			return usagef("%s takes %s; got %s; see %s --help", c.Command.Name, orNone(usage), wording.Count(n, "argument"), c.Command.HelpName)
+			return usageErrorf("%s takes %s; got %s; see %s --help", c.Command.Name, orNone(usage), wording.Count(n, "argument"), c.Command.HelpName)
 		case !slices.Contains(formats, format):
-			return usagef("unknown output format %q: %s%s", format, strings.Join(formats, ", "), wording.Meant(format, formats...))
+			return usageErrorf("unknown output format %q: %s%s", format, strings.Join(formats, ", "), wording.Meant(format, formats...))
 		}
 		return action(c)
 	}

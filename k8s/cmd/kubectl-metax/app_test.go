@@ -16,7 +16,7 @@ const fixture = "../../internal/objects/testdata/cluster.yaml"
 func exec(t *testing.T, line string) (code int, out, errs string) {
 	t.Helper()
 	var o, e bytes.Buffer
-	code = run(t.Context(), append([]string{"kubectl-metax"}, strings.Fields(line)...), &o, &e)
+	code = runCommandLine(t.Context(), append([]string{"kubectl-metax"}, strings.Fields(line)...), &o, &e)
 	return code, o.String(), e.String()
 }
 
@@ -133,7 +133,7 @@ func TestArrange(t *testing.T) {
 		"top -- -x":                      "kubectl-metax top -- -x",
 		"--context c top -A pods --help": "kubectl-metax top pods --context c -A --help",
 	} {
-		got, err := arrange(newApp(nil, nil), append([]string{"kubectl-metax"}, strings.Fields(line)...))
+		got, err := reorderOptions(newApp(nil, nil), append([]string{"kubectl-metax"}, strings.Fields(line)...))
 		if err != nil || !slices.Equal(got, strings.Fields(want)) {
 			t.Errorf("%s: %q, %v; want %q", line, got, err, want)
 		}

@@ -7,9 +7,9 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// arrange moves the options behind the command and before its arguments, where urfave/cli wants them:
+// reorderOptions moves the options behind the command and before its arguments, where urfave/cli wants them:
 // users of kubectl write them anywhere.
-func arrange(app *cli.App, args []string) ([]string, error) {
+func reorderOptions(app *cli.App, args []string) ([]string, error) {
 	var options, positional []string
 	path, commands, flags := args[:1], app.Commands, slices.Concat(commonFlags(), []cli.Flag{allNamespaces()})
 	for words := args[1:]; len(words) > 0; {
@@ -35,7 +35,7 @@ func arrange(app *cli.App, args []string) ([]string, error) {
 		name, _, inline := strings.Cut(strings.TrimLeft(word, "-"), "=")
 		if takesValue(flags, name) && !inline {
 			if len(words) == 0 {
-				return nil, usagef("option %s needs a value", word)
+				return nil, usageErrorf("option %s needs a value", word)
 			}
 			options, words = append(options, words[0]), words[1:]
 		}

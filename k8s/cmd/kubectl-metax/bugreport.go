@@ -35,17 +35,17 @@ func writeReport(c *cli.Context) error {
 		name = reportFile
 	}
 	if name == "-" && c.String("output") != "table" {
-		return usagef("a report is text: -o %s needs a file", c.String("output"))
+		return usageErrorf("a report is text: -o %s needs a file", c.String("output"))
 	}
-	s, err := open(c)
+	s, err := openSource(c)
 	if err != nil {
 		return err
 	}
-	o, err := s.cluster(c)
+	o, err := s.clusterObjects(c)
 	if err != nil {
 		return err
 	}
-	versions := []string{newVersion().text()}
+	versions := []string{newVersion().versionLine()}
 	if s.client != nil {
 		if err := s.reader.AddEvents(c.Context, &o, corev1.ObjectReference{}); err != nil {
 			return fmt.Errorf("list the Events: %w", err)
@@ -73,5 +73,5 @@ func writeReport(c *cli.Context) error {
 	for _, note := range w.Notes {
 		table += terminal.Message(note) + "\n"
 	}
-	return print(c, w, table+fmt.Sprintf("next: read it, then send it; to look at it: %s top --from %s\n", program, name))
+	return printOutput(c, w, table+fmt.Sprintf("next: read it, then send it; to look at it: %s top --from %s\n", program, name))
 }

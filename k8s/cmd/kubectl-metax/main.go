@@ -12,5 +12,5 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // the second signal kills at once
-	os.Exit(run(ctx, os.Args, os.Stdout, os.Stderr))
+	os.Exit(runCommandLine(ctx, os.Args, os.Stdout, os.Stderr))
 }

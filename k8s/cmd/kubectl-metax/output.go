@@ -16,8 +16,8 @@ import (
 
 var formats = []string{"table", "json", "yaml"}
 
-// print writes a value with apiVersion and kind as -o says, or else the table for people.
-func print(c *cli.Context, value any, table string) error {
+// printOutput writes a value with apiVersion and kind as -o says, or else the table for people.
+func printOutput(c *cli.Context, value any, table string) error {
 	text := []byte(terminal.Lines(table))
 	if format := c.String("output"); format != "table" {
 		var b bytes.Buffer
@@ -44,8 +44,8 @@ func print(c *cli.Context, value any, table string) error {
 // buildVersion is set by the linker (Makefile).
 var buildVersion string
 
-// version is the one the Makefile states, or else the module's.
-func version() string {
+// pluginVersion is the one the Makefile states, or else the module's.
+func pluginVersion() string {
 	if buildVersion != "" {
 		return buildVersion
 	}
@@ -66,14 +66,14 @@ type versionOf struct {
 }
 
 func newVersion() versionOf {
-	return versionOf{APIVersion: gpu.APIVersion, Kind: "Version", Version: version(), Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
+	return versionOf{APIVersion: gpu.APIVersion, Kind: "Version", Version: pluginVersion(), Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
 }
 
-func (v versionOf) text() string {
+func (v versionOf) versionLine() string {
 	return fmt.Sprintf("%s %s (%s, %s/%s)\n", program, v.Version, v.Go, v.OS, v.Arch)
 }
 
 func printVersion(c *cli.Context) error {
 	v := newVersion()
-	return print(c, v, v.text())
+	return printOutput(c, v, v.versionLine())
 }

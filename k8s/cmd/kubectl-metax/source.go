@@ -22,8 +22,8 @@ type source struct {
 	namespace string // of pods
 }
 
-// open returns the source that the options name.
-func open(c *cli.Context) (source, error) {
+// openSource returns the source that the options name.
+func openSource(c *cli.Context) (source, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = c.String("kubeconfig")
 	overrides := &clientcmd.ConfigOverrides{CurrentContext: c.String("context")}
@@ -49,7 +49,7 @@ func open(c *cli.Context) (source, error) {
 		return source{}, fmt.Errorf("read the kubeconfig: %w", err)
 	}
 	rest.QPS, rest.Burst = 50, 100 // pages of a list
-	rest.UserAgent = "kubectl-metax/" + version()
+	rest.UserAgent = "kubectl-metax/" + pluginVersion()
 	client, err := kubernetes.NewForConfig(rest)
 	if err != nil {
 		return source{}, fmt.Errorf("reach the API server: %w", err)
@@ -79,16 +79,16 @@ func readFile(name string) (objects.Objects, error) {
 	return o, nil
 }
 
-// cluster returns all objects but Events and ConfigMaps.
-func (s source) cluster(c *cli.Context) (objects.Objects, error) {
+// clusterObjects returns all objects but Events and ConfigMaps.
+func (s source) clusterObjects(c *cli.Context) (objects.Objects, error) {
 	if s.file != nil {
 		return *s.file, nil
 	}
 	return s.reader.Cluster(c.Context)
 }
 
-// node returns the Node of that name, with its pods and Events. It fails if the Node has no GPUs.
-func (s source) node(c *cli.Context, name string) (o objects.Objects, err error) {
+// nodeObjects returns the Node of that name, with its pods and Events. It fails if the Node has no GPUs.
+func (s source) nodeObjects(c *cli.Context, name string) (o objects.Objects, err error) {
 	if s.file != nil {
 		o = s.file.OfNode(name)
 	} else if o, err = s.reader.Node(c.Context, name); err == nil {

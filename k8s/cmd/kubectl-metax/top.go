@@ -14,11 +14,11 @@ var errEmpty = fmt.Errorf("%wno node of this cluster has MetaX GPUs (kubectl get
 
 // cluster returns the objects of a cluster with GPUs.
 func cluster(c *cli.Context) (source, objects.Objects, error) {
-	s, err := open(c)
+	s, err := openSource(c)
 	if err != nil {
 		return s, objects.Objects{}, err
 	}
-	o, err := s.cluster(c)
+	o, err := s.clusterObjects(c)
 	if err == nil && len(o.Nodes) == 0 {
 		err = errEmpty
 	}
@@ -31,7 +31,7 @@ func topCluster(c *cli.Context) error {
 		return err
 	}
 	v := view.NewCluster(o)
-	return print(c, v, v.Text())
+	return printOutput(c, v, v.Text())
 }
 
 func topNode(c *cli.Context) error {
@@ -41,18 +41,18 @@ func topNode(c *cli.Context) error {
 			return err
 		}
 		v := view.NewNodeList(o)
-		return print(c, v, v.Text())
+		return printOutput(c, v, v.Text())
 	}
-	s, err := open(c)
+	s, err := openSource(c)
 	if err != nil {
 		return err
 	}
-	o, err := s.node(c, c.Args().First())
+	o, err := s.nodeObjects(c, c.Args().First())
 	if err != nil {
 		return err
 	}
 	v := view.NewNodeDetails(o)
-	return print(c, v, v.Text())
+	return printOutput(c, v, v.Text())
 }
 
 func topPod(c *cli.Context) error {
@@ -63,7 +63,7 @@ func topPod(c *cli.Context) error {
 	name, namespace := c.Args().First(), s.namespace
 	if c.Bool("all-namespaces") {
 		if name != "" {
-			return usagef("a pod of all namespaces: leave out its name, or --all-namespaces")
+			return usageErrorf("a pod of all namespaces: leave out its name, or --all-namespaces")
 		}
 		namespace = ""
 	}
@@ -71,5 +71,5 @@ func topPod(c *cli.Context) error {
 	if name != "" && len(v.Items) == 0 {
 		return fmt.Errorf("no pod %q in namespace %s has GPUs or waits for some (--all-namespaces lists all)", name, namespace)
 	}
-	return print(c, v, v.Text())
+	return printOutput(c, v, v.Text())
 }

@@ -16,13 +16,13 @@ func printTopology(c *cli.Context) error {
 		"matrix": view.Topology.Matrix, "tree": view.Topology.Tree, "svg": view.Topology.SVG,
 	}[format]
 	if !ok {
-		return usagef("unknown format %q: matrix, tree or svg%s", format, wording.Meant(format, "matrix", "tree", "svg"))
+		return usageErrorf("unknown format %q: matrix, tree or svg%s", format, wording.Meant(format, "matrix", "tree", "svg"))
 	}
-	s, err := open(c)
+	s, err := openSource(c)
 	if err != nil {
 		return err
 	}
-	o, err := s.node(c, c.Args().First())
+	o, err := s.nodeObjects(c, c.Args().First())
 	if err != nil {
 		return err
 	}
@@ -36,5 +36,5 @@ func printTopology(c *cli.Context) error {
 			return err
 		}
 	}
-	return print(c, t, picture.String())
+	return printOutput(c, t, picture.String())
 }

@@ -28,17 +28,17 @@ func watchFlags() []cli.Flag {
 	}
 }
 
-// watched returns an action that --watch repeats. A terminal shows the last output; elsewhere, one follows the other
+// withWatch returns an action that --watch repeats. A terminal shows the last output; elsewhere, one follows the other
 // when it differs. What fails later is said, and tried again.
-func watched(action cli.ActionFunc) cli.ActionFunc {
+func withWatch(action cli.ActionFunc) cli.ActionFunc {
 	return func(c *cli.Context) error {
 		switch {
 		case !c.Bool("watch"):
 			return action(c)
 		case c.String("from") != "":
-			return usagef("a file does not change: leave out --watch, or --from")
+			return usageErrorf("a file does not change: leave out --watch, or --from")
 		case c.Duration("interval") < watchLeast:
-			return usagef("--interval %s: want at least %s", c.Duration("interval"), watchLeast)
+			return usageErrorf("--interval %s: want at least %s", c.Duration("interval"), watchLeast)
 		}
 		return watch(c, action, c.App.Writer)
 	}

@@ -21,7 +21,7 @@ func TestWatch(t *testing.T) {
 			ctx, stop := context.WithCancel(t.Context())
 			looks := []string{"a", "a", "", "", "b", "b"}
 			var out, errs strings.Builder
-			app := &cli.App{Writer: &out, ErrWriter: &errs, Flags: slices.Concat(watchFlags(), commonFlags()), Action: watched(func(c *cli.Context) error {
+			app := &cli.App{Writer: &out, ErrWriter: &errs, Flags: slices.Concat(watchFlags(), commonFlags()), Action: withWatch(func(c *cli.Context) error {
 				look := looks[0]
 				looks = looks[1:]
 				if len(looks) == 0 {

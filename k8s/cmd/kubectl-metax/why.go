@@ -12,7 +12,7 @@ import (
 )
 
 func whyPod(c *cli.Context) error {
-	s, err := open(c)
+	s, err := openSource(c)
 	if err != nil {
 		return err
 	}
@@ -23,7 +23,7 @@ func whyPod(c *cli.Context) error {
 	if !objects.RequestsGPUs(pod) {
 		return fmt.Errorf("pod %s/%s requests neither GPUs nor slices", pod.Namespace, pod.Name)
 	}
-	o, err := s.cluster(c)
+	o, err := s.clusterObjects(c)
 	if err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ func whyPod(c *cli.Context) error {
 		}
 	}
 	w := view.NewWhy(o, pod)
-	return print(c, w, w.Text())
+	return printOutput(c, w, w.Text())
 }
 
 // pod returns the pod of that name.

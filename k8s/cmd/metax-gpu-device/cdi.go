@@ -21,7 +21,7 @@ func cdiCommand() *cli.Command {
 	return &cli.Command{
 		Name: "cdi", Usage: "writes the CDI specs of this node, and ends; does nothing on a node without a GPU",
 		Flags: slices.Concat([]cli.Flag{
-			&cli.DurationFlag{Name: "settle", Value: 15 * time.Second, Usage: "wait up to `TIME` for a node that is still coming up", EnvVars: env("settle")},
+			&cli.DurationFlag{Name: "settle", Value: 15 * time.Second, Usage: "wait up to `TIME` for a node that is still coming up", EnvVars: envVarsOf("settle")},
 		}, specFlags(), logging.Flags(protocol.Device)),
 		Action: writeSpecs,
 	}
@@ -30,11 +30,11 @@ func cdiCommand() *cli.Command {
 // specFlags say where the host and the CDI specs are.
 func specFlags() []cli.Flag {
 	return []cli.Flag{
-		text("root", "/host", "`DIR` at which the files of the host are"),
-		text("engine-root", "/", "`DIR` of the host below which the container engine finds them"),
-		text("spec-root", "/", "`DIR` below which the specs are written, at var/run/cdi"),
-		text("hook-dir", protocol.HookDir, "`DIR` of the host for metax-hook, at the same path below --spec-root"),
-		text("hook", "/metax-hook", "the metax-hook to copy, at `PATH` in this container"),
+		stringFlag("root", "/host", "`DIR` at which the files of the host are"),
+		stringFlag("engine-root", "/", "`DIR` of the host below which the container engine finds them"),
+		stringFlag("spec-root", "/", "`DIR` below which the specs are written, at var/run/cdi"),
+		stringFlag("hook-dir", protocol.HookDir, "`DIR` of the host for metax-hook, at the same path below --spec-root"),
+		stringFlag("hook", "/metax-hook", "the metax-hook to copy, at `PATH` in this container"),
 	}
 }
 

@@ -20,48 +20,48 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol/foreign"
 )
 
-// env returns the environment twin of a flag.
-func env(flag string) []string {
+// envVarsOf returns the environment twin of a flag.
+func envVarsOf(flag string) []string {
 	return []string{"METAX_GPU_DEVICE_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))}
 }
 
-func text(name, value, usage string) *cli.StringFlag {
-	return &cli.StringFlag{Name: name, Value: value, Usage: usage, EnvVars: env(name)}
+func stringFlag(name, value, usage string) *cli.StringFlag {
+	return &cli.StringFlag{Name: name, Value: value, Usage: usage, EnvVars: envVarsOf(name)}
 }
 
 // runFlags are those of the plugin.
 func runFlags() []cli.Flag {
-	node := text("node-name", "", "name of this node")
+	node := stringFlag("node-name", "", "name of this node")
 	node.EnvVars = append(node.EnvVars, "NODE_NAME")
 	return append([]cli.Flag{
 		node,
-		text("kubeconfig", "", "file that names the API server; empty for the one of this pod's cluster"),
-		text("namespace", protocol.Namespace, "namespace of the ConfigMap "+protocol.ConfigMapName),
-		text("root", "/host", "directory at which the files of the host are"),
-		text("engine-root", "/", "directory of the host below which the container engine finds them"),
-		text("health-socket", protocol.HealthSocket, "socket of the reader of GPU health"),
-		text("kubelet-dir", "/var/lib/kubelet/device-plugins", "directory of the kubelet's device plugins"),
-		text("podresources-socket", podresources.Socket, "socket on which the kubelet lists the devices of pods"),
-		text("state-dir", "/run/metax-container-toolkit/k8s", "directory for the record of allocations"),
-		&cli.BoolFlag{Name: "mixed-nodes", Usage: "share the GPUs with Docker and Podman: give a pod only GPUs that have no lease, and lease them", EnvVars: env("mixed-nodes")},
-		text("leases-dir", "/run/metax-container-toolkit/leases", "directory of the leases of metax-docker"),
-		text("slice-dir", protocol.SliceDir, "directory for files that tell exporters whose slices of GPUs are; empty for none"),
-		text("koordlet-dir", "", "directory for a file with the GPUs for Koordinator's koordlet, such as "+foreign.KoordletDir+"; empty for none"),
-		text("resource", protocol.Resource, "name of the resource"),
-		&cli.IntFlag{Name: "healthy-interval", Value: 5, Usage: "seconds between two looks at the health of GPUs; 0: a reader that does not answer changes nothing", EnvVars: env("healthy-interval")},
-		&cli.IntFlag{Name: "good-looks", Value: health.DefaultRules.Good, Usage: "looks in a row until an unhealthy GPU is healthy again", EnvVars: env("good-looks")},
-		&cli.IntFlag{Name: "bad-looks", Value: health.DefaultRules.Bad, Usage: "looks in a row until a GPU is unhealthy", EnvVars: env("bad-looks")},
-		&cli.StringSliceFlag{Name: "ignore-codes", Usage: "codes of problems that do not make a GPU unhealthy", EnvVars: env("ignore-codes")},
-		&cli.StringSliceFlag{Name: "exclude-gpus", Usage: "GPUs that are not given to pods: indices, UUIDs or PCI addresses", EnvVars: env("exclude-gpus")},
-		&cli.BoolFlag{Name: "list-unhealthy", Value: true, Usage: "unhealthy GPUs count in the node's capacity", EnvVars: env("list-unhealthy")},
-		text("device-list-strategy", string(allocate.Auto), "how containers get their devices: auto, cdi or device-specs"),
-		text("policy", key.Spread.String(), "how GPUs are picked: "+alloc.PolicyWords),
-		&cli.BoolFlag{Name: "slices-without-lock", Usage: "without a scheduler's lock, slices go to the only pod that waits for some", EnvVars: env("slices-without-lock")},
-		text("maca", string(plugin.MACAAuto), "which containers get the host's MXMACA: off, auto (those whose pod requests it), fallback (those whose image has none, by CDI) or always"),
-		&cli.BoolFlag{Name: "pod-policies", Value: true, Usage: "pods may request a policy and GPUs by annotation", EnvVars: env("pod-policies")},
-		&cli.BoolFlag{Name: "tell-pods", Value: true, Usage: "write to each pod which GPUs it was given, which needs the right to patch pods/status", EnvVars: env("tell-pods")},
-		&cli.BoolFlag{Name: "kunlunxin-devices", Usage: "tell containers and pods the indices of their GPUs as " + foreign.KunlunxinDevices + ", as Kunlunxin's plugin does", EnvVars: env("kunlunxin-devices")},
-		text("metrics-address", ":8000", "address for metrics and probes; empty for none"),
+		stringFlag("kubeconfig", "", "file that names the API server; empty for the one of this pod's cluster"),
+		stringFlag("namespace", protocol.Namespace, "namespace of the ConfigMap "+protocol.ConfigMapName),
+		stringFlag("root", "/host", "directory at which the files of the host are"),
+		stringFlag("engine-root", "/", "directory of the host below which the container engine finds them"),
+		stringFlag("health-socket", protocol.HealthSocket, "socket of the reader of GPU health"),
+		stringFlag("kubelet-dir", "/var/lib/kubelet/device-plugins", "directory of the kubelet's device plugins"),
+		stringFlag("podresources-socket", podresources.Socket, "socket on which the kubelet lists the devices of pods"),
+		stringFlag("state-dir", "/run/metax-container-toolkit/k8s", "directory for the record of allocations"),
+		&cli.BoolFlag{Name: "mixed-nodes", Usage: "share the GPUs with Docker and Podman: give a pod only GPUs that have no lease, and lease them", EnvVars: envVarsOf("mixed-nodes")},
+		stringFlag("leases-dir", "/run/metax-container-toolkit/leases", "directory of the leases of metax-docker"),
+		stringFlag("slice-dir", protocol.SliceDir, "directory for files that tell exporters whose slices of GPUs are; empty for none"),
+		stringFlag("koordlet-dir", "", "directory for a file with the GPUs for Koordinator's koordlet, such as "+foreign.KoordletDir+"; empty for none"),
+		stringFlag("resource", protocol.Resource, "name of the resource"),
+		&cli.IntFlag{Name: "healthy-interval", Value: 5, Usage: "seconds between two looks at the health of GPUs; 0: a reader that does not answer changes nothing", EnvVars: envVarsOf("healthy-interval")},
+		&cli.IntFlag{Name: "good-looks", Value: health.DefaultRules.Good, Usage: "looks in a row until an unhealthy GPU is healthy again", EnvVars: envVarsOf("good-looks")},
+		&cli.IntFlag{Name: "bad-looks", Value: health.DefaultRules.Bad, Usage: "looks in a row until a GPU is unhealthy", EnvVars: envVarsOf("bad-looks")},
+		&cli.StringSliceFlag{Name: "ignore-codes", Usage: "codes of problems that do not make a GPU unhealthy", EnvVars: envVarsOf("ignore-codes")},
+		&cli.StringSliceFlag{Name: "exclude-gpus", Usage: "GPUs that are not given to pods: indices, UUIDs or PCI addresses", EnvVars: envVarsOf("exclude-gpus")},
+		&cli.BoolFlag{Name: "list-unhealthy", Value: true, Usage: "unhealthy GPUs count in the node's capacity", EnvVars: envVarsOf("list-unhealthy")},
+		stringFlag("device-list-strategy", string(allocate.Auto), "how containers get their devices: auto, cdi or device-specs"),
+		stringFlag("policy", key.Spread.String(), "how GPUs are picked: "+alloc.PolicyWords),
+		&cli.BoolFlag{Name: "slices-without-lock", Usage: "without a scheduler's lock, slices go to the only pod that waits for some", EnvVars: envVarsOf("slices-without-lock")},
+		stringFlag("maca", string(plugin.MACAAuto), "which containers get the host's MXMACA: off, auto (those whose pod requests it), fallback (those whose image has none, by CDI) or always"),
+		&cli.BoolFlag{Name: "pod-policies", Value: true, Usage: "pods may request a policy and GPUs by annotation", EnvVars: envVarsOf("pod-policies")},
+		&cli.BoolFlag{Name: "tell-pods", Value: true, Usage: "write to each pod which GPUs it was given, which needs the right to patch pods/status", EnvVars: envVarsOf("tell-pods")},
+		&cli.BoolFlag{Name: "kunlunxin-devices", Usage: "tell containers and pods the indices of their GPUs as " + foreign.KunlunxinDevices + ", as Kunlunxin's plugin does", EnvVars: envVarsOf("kunlunxin-devices")},
+		stringFlag("metrics-address", ":8000", "address for metrics and probes; empty for none"),
 	}, logging.Flags(protocol.Device)...)
 }
 

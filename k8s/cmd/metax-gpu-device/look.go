@@ -13,8 +13,8 @@ func lookCommand() *cli.Command {
 	return &cli.Command{
 		Name: "look", Usage: "shows the GPUs that this container was given, and fails if it may not open them",
 		Flags: []cli.Flag{
-			&cli.IntFlag{Name: "gpus", Value: 1, Usage: "number of GPUs that the container requested", EnvVars: env("gpus")},
-			text("host-dev", "", "directory of this container with the node's /dev: also tries what was not given, and fails if it can be opened"),
+			&cli.IntFlag{Name: "gpus", Value: 1, Usage: "number of GPUs that the container requested", EnvVars: envVarsOf("gpus")},
+			stringFlag("host-dev", "", "directory of this container with the node's /dev: also tries what was not given, and fails if it can be opened"),
 		},
 		Action: look,
 	}

@@ -80,9 +80,9 @@ func Read(files fs.FS) (parts []Part, err error) {
 			return nil, err
 		}
 		if d.MediaType.IsIndex() {
-			p.Index, err = all.index(d)
+			p.Index, err = all.readIndex(d)
 		} else {
-			p.Image, err = all.image(d)
+			p.Image, err = all.readImage(d)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", p, err)

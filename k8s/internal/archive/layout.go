@@ -50,7 +50,7 @@ type image struct {
 	manifest *v1.Manifest
 }
 
-func (b blobs) image(d v1.Descriptor) (v1.Image, error) {
+func (b blobs) readImage(d v1.Descriptor) (v1.Image, error) {
 	raw, err := b.read(d.Digest)
 	if err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ type index struct {
 	raw   []byte
 }
 
-func (b blobs) index(d v1.Descriptor) (v1.ImageIndex, error) {
+func (b blobs) readIndex(d v1.Descriptor) (v1.ImageIndex, error) {
 	raw, err := b.read(d.Digest)
 	return index{b, d.MediaType, raw}, err
 }
@@ -112,7 +112,7 @@ func (i index) Image(h v1.Hash) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	return i.image(d)
+	return i.readImage(d)
 }
 
 func (i index) ImageIndex(h v1.Hash) (v1.ImageIndex, error) {
@@ -120,7 +120,7 @@ func (i index) ImageIndex(h v1.Hash) (v1.ImageIndex, error) {
 	if err != nil {
 		return nil, err
 	}
-	return i.blobs.index(d)
+	return i.blobs.readIndex(d)
 }
 
 func (i index) find(h v1.Hash) (v1.Descriptor, error) {

@@ -28,7 +28,7 @@ type Reader struct {
 // Cluster reads all Nodes and pods. It fails if the user may not list Nodes.
 func (r Reader) Cluster(ctx context.Context) (Objects, error) {
 	var o Objects
-	err := list(ctx, func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
+	err := forEachListed(ctx, func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
 		return r.Client.Nodes().List(ctx, opts)
 	}, metav1.ListOptions{}, func(n *corev1.Node) {
 		if HasGPUs(n) {
@@ -57,7 +57,7 @@ func (r Reader) Cluster(ctx context.Context) (Objects, error) {
 	} else if err != nil {
 		return Objects{}, fmt.Errorf("list the pods: %w", err)
 	}
-	o.arrange()
+	o.filterAndSort()
 	if err := r.addUnread(ctx, &o); err != nil {
 		return Objects{}, fmt.Errorf("list the ConfigMaps: %w", err)
 	}
@@ -65,7 +65,7 @@ func (r Reader) Cluster(ctx context.Context) (Objects, error) {
 }
 
 func (r Reader) pods(ctx context.Context, namespace, selector string, see func(*corev1.Pod)) error {
-	return list(ctx, func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
+	return forEachListed(ctx, func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
 		return r.Client.Pods(namespace).List(ctx, opts)
 	}, metav1.ListOptions{FieldSelector: selector}, see)
 }
@@ -85,7 +85,7 @@ func (r Reader) Node(ctx context.Context, name string) (Objects, error) {
 	} else if err != nil {
 		return Objects{}, fmt.Errorf("list the pods of the node: %w", err)
 	}
-	o.arrange()
+	o.filterAndSort()
 	return o, nil
 }
 
@@ -104,13 +104,13 @@ func (r Reader) AddEvents(ctx context.Context, o *Objects, about corev1.ObjectRe
 	if about.Kind != "" {
 		opts.FieldSelector = fields.Set{"involvedObject.kind": about.Kind, "involvedObject.name": about.Name}.AsSelector().String()
 	}
-	err := list(ctx, func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
+	err := forEachListed(ctx, func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
 		return r.Client.Events(namespace).List(ctx, opts)
 	}, opts, func(e *corev1.Event) { o.Events = append(o.Events, *e) })
 	if apierrors.IsForbidden(err) {
 		o.Missing, err = append(o.Missing, "Events are not shown: you may not list them"), nil
 	}
-	o.arrange()
+	o.filterAndSort()
 	return err
 }
 
@@ -169,8 +169,8 @@ func (o Objects) Config(namespace, name string) map[string]string {
 	return data
 }
 
-// list calls see with each object, page by page.
-func list[T any](ctx context.Context, page pager.ListPageFunc, opts metav1.ListOptions, see func(*T)) error {
+// forEachListed calls see with each object, page by page.
+func forEachListed[T any](ctx context.Context, page pager.ListPageFunc, opts metav1.ListOptions, see func(*T)) error {
 	p := pager.New(page)
 	return p.EachListItem(ctx, opts, func(object runtime.Object) error {
 		if o, ok := object.(any).(*T); ok {

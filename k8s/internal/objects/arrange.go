@@ -15,8 +15,8 @@ var configNames = []string{
 	protocol.ConfigMapName, protocol.ValuesOf(protocol.ConfigMapName), protocol.AwareConfigMapName, protocol.ValuesOf(protocol.AwareConfigMapName),
 }
 
-// arrange leaves out what has nothing to do with GPUs, and sorts the rest.
-func (o *Objects) arrange() {
+// filterAndSort leaves out what has nothing to do with GPUs, and sorts the rest.
+func (o *Objects) filterAndSort() {
 	o.Nodes = slices.DeleteFunc(o.Nodes, func(n corev1.Node) bool { return !HasGPUs(&n) })
 	o.Pods = slices.DeleteFunc(o.Pods, func(p corev1.Pod) bool { return !RequestsGPUs(&p) && !IsProgram(&p) })
 	o.Configs = slices.DeleteFunc(o.Configs, func(c corev1.ConfigMap) bool {

@@ -44,8 +44,8 @@ func Parse(text []byte) (Objects, error) {
 			return Objects{}, fmt.Errorf("%w: item %d: %w", ErrFile, i, err)
 		}
 	}
-	o.Unread = unread(o.Configs, o.Pods)
-	o.arrange()
+	o.Unread = unreadConfigs(o.Configs, o.Pods)
+	o.filterAndSort()
 	return o, nil
 }
 

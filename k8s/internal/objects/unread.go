@@ -40,7 +40,7 @@ func (r Reader) addUnread(ctx context.Context, o *Objects) error {
 			continue
 		}
 		// Version 0 is what the API server has in memory.
-		err := list(ctx, func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
+		err := forEachListed(ctx, func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
 			return r.Client.ConfigMaps(metav1.NamespaceAll).List(ctx, opts)
 		}, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, f.name).String(), ResourceVersion: "0"}, func(c *corev1.ConfigMap) {
 			found = append(found, *c)
@@ -49,12 +49,12 @@ func (r Reader) addUnread(ctx context.Context, o *Objects) error {
 			return err
 		}
 	}
-	o.Unread = unread(found, o.Pods)
+	o.Unread = unreadConfigs(found, o.Pods)
 	return nil
 }
 
-// unread returns those of ConfigMaps that no program follows, although one runs in another namespace.
-func unread(configs []corev1.ConfigMap, pods []corev1.Pod) (all []Unread) {
+// unreadConfigs returns those of ConfigMaps that no program follows, although one runs in another namespace.
+func unreadConfigs(configs []corev1.ConfigMap, pods []corev1.Pod) (all []Unread) {
 	for _, f := range followed {
 		var read []string
 		for i := range pods {

@@ -54,8 +54,8 @@ type notes struct {
 	unclear string
 }
 
-// note adds what is not applied.
-func (n *notes) note(format string, a ...any) {
+// addUnapplied adds what is not applied.
+func (n *notes) addUnapplied(format string, a ...any) {
 	if len(n.lines) < maxProblems {
 		n.lines = append(n.lines, fmt.Sprintf(format, a...))
 	}
@@ -63,7 +63,7 @@ func (n *notes) note(format string, a ...any) {
 
 // addUnclear adds what is not understood.
 func (n *notes) addUnclear(format string, a ...any) {
-	n.note(format, a...)
+	n.addUnapplied(format, a...)
 	n.markUnclear(fmt.Sprintf(format, a...))
 }
 

@@ -10,9 +10,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
-// exceptions returns the pairs whose kinds in both graphs differ, by the kind in stated; nil if
+// linkExceptions returns the pairs whose kinds in both graphs differ, by the kind in stated; nil if
 // there are none.
-func exceptions(stated, implied *topology.Graph) map[string]string {
+func linkExceptions(stated, implied *topology.Graph) map[string]string {
 	rows := map[string][]string{}
 	for i := range stated.Len() {
 		others := map[string][]int{}
@@ -35,8 +35,8 @@ func exceptions(stated, implied *topology.Graph) map[string]string {
 	return all
 }
 
-// links returns the links that Domains and Exceptions state, in the order of GPUs.
-func (t NodeTopology) links() ([]gpu.Link, error) {
+// decodeLinks returns the links that Domains and Exceptions state, in the order of GPUs.
+func (t NodeTopology) decodeLinks() ([]gpu.Link, error) {
 	kinds := map[[2]int]string{}
 	for kind, rows := range t.Exceptions {
 		if k, ok := topology.ParseKind(kind); !ok || k.String() != kind {

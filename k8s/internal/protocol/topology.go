@@ -60,7 +60,7 @@ func NewNodeTopology(n gpu.Node) (NodeTopology, error) {
 		return t, err
 	}
 	implied, _ := topology.New(plain)
-	t.Exceptions = exceptions(stated, implied)
+	t.Exceptions = linkExceptions(stated, implied)
 	if size := len(t.String()); size > maxTopologyText {
 		return t, Invalid(NodeAnnotation, "%d bytes; at most %d", size, maxTopologyText)
 	}
@@ -83,7 +83,7 @@ func (t NodeTopology) Node() (gpu.Node, error) {
 	for i, g := range t.GPUs {
 		n.GPUs = append(n.GPUs, g.gpu(i))
 	}
-	links, err := t.links()
+	links, err := t.decodeLinks()
 	n.Links = links
 	return n, err
 }

@@ -50,7 +50,7 @@ func parseNodeTopology(text string) (t NodeTopology, err error) {
 			return t, Invalid(NodeAnnotation, "GPU %d has an invalid %s", i, what)
 		}
 	}
-	_, err = t.links()
+	_, err = t.decodeLinks()
 	return t, err
 }
 

@@ -54,7 +54,7 @@ func ParseVFNums(data map[string]string) VFNums {
 		case "module-params", "node-module-params":
 			var params any
 			if err := yaml.Unmarshal([]byte(text), &params); err != nil || !isEmpty(params) {
-				v.notes.note("%s is not applied: this version does not set parameters of the kernel module", key)
+				v.notes.addUnapplied("%s is not applied: this version does not set parameters of the kernel module", key)
 			}
 		default:
 			v.notes.addUnclear("key %.40q is not known", key)

@@ -44,10 +44,10 @@ var errNotNewer = errors.New("no newer report")
 // waits for one. Errors are those of the connection, or say what is wrong with the answer.
 func (c *Client) Look(ctx context.Context, token string) (Report, error) {
 	for {
-		text, err := c.get(ctx, "/v1/look?after="+url.QueryEscape(token), waitTimeout+answerTimeout)
+		text, err := c.fetchAnswer(ctx, "/v1/look?after="+url.QueryEscape(token), waitTimeout+answerTimeout)
 		switch {
 		case errors.Is(err, errNotNewer):
-			pause(ctx, c.least)
+			sleepContext(ctx, c.least)
 			continue
 		case err != nil:
 			return Report{}, err
@@ -63,7 +63,7 @@ func (c *Client) Look(ctx context.Context, token string) (Report, error) {
 // Readings returns what the GPUs measure now. Errors are as those of Look; one is also that
 // the GPUs cannot be read.
 func (c *Client) Readings(ctx context.Context) (Readings, error) {
-	text, err := c.get(ctx, "/v1/readings", answerTimeout)
+	text, err := c.fetchAnswer(ctx, "/v1/readings", answerTimeout)
 	if err != nil {
 		return Readings{}, err
 	}
@@ -83,16 +83,16 @@ func (c *Client) Watch(ctx context.Context, see func(Report)) {
 		case err == nil:
 			last = r
 			see(r)
-			pause(ctx, c.least)
+			sleepContext(ctx, c.least)
 			continue
 		}
-		see(Report{Token: last.Token, At: last.At, Node: last.Node, Look: health.Look{Failed: line("the reader of GPU health does not answer: " + err.Error())}})
-		pause(ctx, c.again)
+		see(Report{Token: last.Token, At: last.At, Node: last.Node, Look: health.Look{Failed: printableLine("the reader of GPU health does not answer: " + err.Error())}})
+		sleepContext(ctx, c.again)
 	}
 }
 
-// pause waits, unless the context ends before.
-func pause(ctx context.Context, d time.Duration) {
+// sleepContext waits, unless the context ends before.
+func sleepContext(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():
 	case <-time.After(d):

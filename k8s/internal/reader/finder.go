@@ -28,8 +28,8 @@ type finder struct {
 // rediscover is the time between two discoveries of a node that looks the same.
 const rediscover = 10 * time.Minute
 
-// node returns the node, which is that of the last discovery that did not fail.
-func (f *finder) node(ctx context.Context, look health.Look, now time.Time) (gpu.Node, error) {
+// currentNode returns the node, which is that of the last discovery that did not fail.
+func (f *finder) currentNode(ctx context.Context, look health.Look, now time.Time) (gpu.Node, error) {
 	shows := fingerprint(look)
 	if f.found.APIVersion == "" {
 		f.found, f.again = gpu.NewNode(""), true

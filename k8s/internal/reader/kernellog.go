@@ -54,7 +54,7 @@ func NewKernelLog(state, boot string, levels []ErrorLevel, log *slog.Logger) *Ke
 		err = json.Unmarshal(read.Data, &k.counts)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		log.Warn("the counts of the kernel's log begin anew", "file", state, "error", line(err.Error()))
+		log.Warn("the counts of the kernel's log begin anew", "file", state, "error", printableLine(err.Error()))
 	}
 	if err != nil || k.counts.Boot != boot || slices.ContainsFunc(k.counts.GPUs, func(c kmsg.Count) bool { return c.Errors == nil }) {
 		k.counts = kernelState{Log: kmsg.Log{Boot: boot}}
@@ -91,7 +91,7 @@ func (k *KernelLog) Follow(ctx context.Context, f *os.File, node func() gpu.Node
 		}
 	}
 	for learn(); len(known) == 0 && ctx.Err() == nil; learn() { // what was written before is still there then
-		pause(ctx, saveEvery)
+		sleepContext(ctx, saveEvery)
 	}
 	buffer := make([]byte, maxRecord)
 	for {
@@ -136,7 +136,7 @@ func (k *KernelLog) save() {
 		_, err = atomicfile.Write(k.state, text, atomicfile.Options{Perm: 0o600, NoSync: true})
 	}
 	if err != nil {
-		k.log.Warn("the counts of the kernel's log were not kept", "file", k.state, "error", line(err.Error()))
+		k.log.Warn("the counts of the kernel's log were not kept", "file", k.state, "error", printableLine(err.Error()))
 	}
 	k.changed = false
 }

@@ -74,15 +74,15 @@ func decodeReport(text []byte) (Report, error) {
 		}
 		seen[g.Key()] = true
 		for i, p := range g.Problems {
-			g.Problems[i] = health.Problem{Code: line(p.Code), Text: line(p.Text), Words: line(p.Words)}
+			g.Problems[i] = health.Problem{Code: printableLine(p.Code), Text: printableLine(p.Text), Words: printableLine(p.Words)}
 		}
 	}
-	r.Look.Failed = line(r.Look.Failed)
+	r.Look.Failed = printableLine(r.Look.Failed)
 	return r, nil
 }
 
-// line makes a text of a stranger one that is short and can be printed.
-func line(text string) string {
+// printableLine makes a text of a stranger one that is short and can be printed.
+func printableLine(text string) string {
 	text = protocol.InCluster(text)
 	if len(text) > maxText {
 		text = text[:maxText]
@@ -108,6 +108,6 @@ func decodeReadings(text []byte) (Readings, error) {
 		r.GPUs[i].Reading.BDF = g.BDF
 		r.GPUs[i].Reading.Check()
 	}
-	r.Source = line(r.Source)
+	r.Source = printableLine(r.Source)
 	return r, nil
 }

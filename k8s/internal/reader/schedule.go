@@ -16,8 +16,8 @@ type Schedule struct {
 	again chan struct{} // has an item after a change that the Server made
 }
 
-// changed has the next look follow at once.
-func (s *Schedule) changed() {
+// triggerLook has the next look follow at once.
+func (s *Schedule) triggerLook() {
 	select {
 	case s.again <- struct{}{}:
 	default:
@@ -33,9 +33,9 @@ const (
 	gather          = 200 * time.Millisecond // events that come together are one
 )
 
-// wait waits for the time of the next look, and reports whether an event is the reason. It
+// waitForLook waits for the time of the next look, and reports whether an event is the reason. It
 // returns false for ok at the end of the context.
-func (s *Schedule) wait(ctx context.Context) (event, ok bool) {
+func (s *Schedule) waitForLook(ctx context.Context) (event, ok bool) {
 	pause := s.Interval
 	if s.left > 0 && (pause == 0 || pause > pauseAfterEvent) {
 		pause = pauseAfterEvent

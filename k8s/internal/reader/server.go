@@ -74,7 +74,7 @@ func (s *Server) Run(ctx context.Context) {
 		case err != nil:
 			look = health.Look{Failed: err.Error()}
 		}
-		n, err := finder.node(ctx, look, time.Now())
+		n, err := finder.currentNode(ctx, look, time.Now())
 		if err != nil && ctx.Err() == nil {
 			s.log.Warn("the node could not be discovered", "error", err.Error())
 		}
@@ -84,7 +84,7 @@ func (s *Server) Run(ctx context.Context) {
 		if failed := s.publish(number, n, look); failed {
 			s.log.Warn("the look at the GPUs failed", "error", look.Failed)
 		}
-		event, ok := s.schedule.wait(ctx)
+		event, ok := s.schedule.waitForLook(ctx)
 		if !ok {
 			return
 		}
@@ -130,7 +130,7 @@ func (s *Server) serveLook(w http.ResponseWriter, r *http.Request) {
 		report, newer := s.report, s.newer
 		s.mu.Unlock()
 		if report.Token != "" && report.Token != after {
-			answer(w, report)
+			writeJSON(w, report)
 			return
 		}
 		select {
@@ -169,10 +169,10 @@ func (s *Server) serveReadings(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
-	answer(w, read)
+	writeJSON(w, read)
 }
 
-func answer(w http.ResponseWriter, v any) {
+func writeJSON(w http.ResponseWriter, v any) {
 	text, err := json.Marshal(v)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)

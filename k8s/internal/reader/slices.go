@@ -60,13 +60,13 @@ func (s *Server) serveSlices(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), changeTimeout)
 	defer cancel()
 	n, err := s.host.Slices(ctx, c)
-	s.schedule.changed()
+	s.schedule.triggerLook()
 	if err != nil {
 		s.log.Warn("slices could not be changed", "error", err.Error())
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
-	answer(w, n)
+	writeJSON(w, n)
 }
 
 // Slices changes slices, and returns the node afterwards. After an error, some of the changes may
@@ -90,8 +90,8 @@ func (c *Client) Slices(ctx context.Context, change Change) (gpu.Node, error) {
 	return n, nil
 }
 
-// get returns the content of an answer.
-func (c *Client) get(ctx context.Context, path string, timeout time.Duration) ([]byte, error) {
+// fetchAnswer returns the content of an answer.
+func (c *Client) fetchAnswer(ctx context.Context, path string, timeout time.Duration) ([]byte, error) {
 	return c.ask(ctx, http.MethodGet, path, nil, timeout)
 }
 
@@ -117,7 +117,7 @@ func (c *Client) ask(ctx context.Context, method, path string, body io.Reader, t
 	case answer.StatusCode == http.StatusNotModified:
 		return nil, errNotNewer
 	case answer.StatusCode != http.StatusOK:
-		return nil, fmt.Errorf("the reader answers %d: %s", answer.StatusCode, line(string(text)))
+		return nil, fmt.Errorf("the reader answers %d: %s", answer.StatusCode, printableLine(string(text)))
 	}
 	return text, nil
 }

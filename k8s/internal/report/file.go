@@ -29,8 +29,8 @@ type file struct {
 
 // Write writes the report of a component into a directory, and reports whether that changed the file.
 func Write(dir, component string, r Report) (changed bool, err error) {
-	r = r.shown()
-	if err := r.check(component); err != nil {
+	r = r.withCleanMessage()
+	if err := r.validateFor(component); err != nil {
 		return false, fmt.Errorf("report on a component: %w", err)
 	}
 	text, err := json.MarshalIndent(file{apiVersion, kind, r}, "", "  ")
@@ -64,13 +64,13 @@ func Read(host *hostfs.Root) (reports map[string]Report, warnings []string) {
 			err = fmt.Errorf("it is a %.40q of %.40q, not a %s of %s", f.Kind, f.APIVersion, kind, apiVersion)
 		}
 		if err == nil {
-			err = f.check(component)
+			err = f.validateFor(component)
 		}
 		if err != nil {
 			warnings = append(warnings, fmt.Sprintf("the report %s is not taken: %v", name, err))
 			f.Report = Report{Reason: "BadReport", Message: err.Error()}
 		}
-		reports[component] = f.shown()
+		reports[component] = f.withCleanMessage()
 	}
 	return reports, warnings
 }

@@ -55,8 +55,8 @@ const longest = 1024
 
 var word = regexp.MustCompile(`^([A-Z][A-Za-z]{0,62})?$`)
 
-// check reports what is wrong with a report of a component.
-func (r Report) check(component string) error {
+// validateFor reports what is wrong with a report of a component.
+func (r Report) validateFor(component string) error {
 	switch {
 	case !slices.Contains(components, component):
 		return fmt.Errorf("%.80q is not a component: want one of %s", component, strings.Join(components, ", "))
@@ -72,8 +72,8 @@ func (r Report) check(component string) error {
 	return nil
 }
 
-// shown is a report whose message names the host's paths, is one line, and not too long.
-func (r Report) shown() Report {
+// withCleanMessage is a report whose message names the host's paths, is one line, and not too long.
+func (r Report) withCleanMessage() Report {
 	r.Message = wording.Short(terminal.Line(protocol.InCluster(r.Message)), longest)
 	return r
 }
@@ -110,11 +110,11 @@ func Parse(text string) map[string]Report {
 		return nil
 	}
 	for component, r := range reports {
-		if r.check(component) != nil {
+		if r.validateFor(component) != nil {
 			delete(reports, component)
 			continue
 		}
-		reports[component] = r.shown()
+		reports[component] = r.withCleanMessage()
 	}
 	return reports
 }

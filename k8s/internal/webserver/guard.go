@@ -80,8 +80,8 @@ func (g *guard) admit(c *conn) (longest *conn, ok bool) {
 	return longest, true
 }
 
-// state follows what happens on the connections of a server.
-func (g *guard) state(open net.Conn, s http.ConnState) {
+// trackConnState follows what happens on the connections of a server.
+func (g *guard) trackConnState(open net.Conn, s http.ConnState) {
 	if t, ok := open.(*tls.Conn); ok {
 		open = t.NetConn()
 	}

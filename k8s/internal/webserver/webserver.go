@@ -35,7 +35,7 @@ func serve(ctx context.Context, g *guard, config *tls.Config, handler http.Handl
 		listener = tls.NewListener(g, config)
 	}
 	server := &http.Server{
-		Handler: handler, ConnState: g.state,
+		Handler: handler, ConnState: g.trackConnState,
 		ReadHeaderTimeout: headerTime, ReadTimeout: bodyTime, WriteTimeout: bodyTime, IdleTimeout: idleTime,
 		MaxHeaderBytes: 16 << 10,
 	}

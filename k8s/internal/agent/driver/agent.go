@@ -80,7 +80,7 @@ func (a *Agent) Look(ctx context.Context) report.Report {
 	switch {
 	case step == Stay && r.Ready && r.Reason == "":
 		return a.settle(look, r)
-	case step == Stay && r.Mode == gpu.DriverNative && !look.same(): // the payload's files fit a driver that is the same
+	case step == Stay && r.Mode == gpu.DriverNative && !look.matchesPayload(): // the payload's files fit a driver that is the same
 		if err := restoreHome(a.Host); err != nil {
 			r.Message += fmt.Sprintf("; its files stay in /opt/%s: %v", hostHome, err)
 		}
@@ -91,8 +91,8 @@ func (a *Agent) Look(ctx context.Context) report.Report {
 		// A node keeps the driver that it has if the files of the next one cannot be written.
 		if err := unpackHome(a.Host, a.Payload, look.Payload.ID); err != nil {
 			a.announced = false
-			r.Ready, r.Reason, r.Message = true, FilesFailed, err.Error()+"; driver "+name(look.Version)+" stays"
-			if !look.own() {
+			r.Ready, r.Reason, r.Message = true, FilesFailed, err.Error()+"; driver "+versionText(look.Version)+" stays"
+			if !look.loadedFromPayload() {
 				r.Mode = gpu.DriverNative
 			}
 			return a.fail(decided, r)
@@ -115,7 +115,7 @@ func (a *Agent) Look(ctx context.Context) report.Report {
 
 // load loads the payload's module. No driver is loaded.
 func (a *Agent) load(ctx context.Context, look Look) report.Report {
-	m, _ := look.Payload.module(look.Kernel)
+	m, _ := look.Payload.moduleFor(look.Kernel)
 	look.Loaded, look.Version, look.Srcversion = false, "", ""
 	_, decided := Decide(look)
 	r := decided
@@ -126,7 +126,7 @@ func (a *Agent) load(ctx context.Context, look Look) report.Report {
 	record := Record{Boot: look.Boot, Payload: look.Payload.ID, Version: m.Version, Srcversion: m.Srcversion}
 	err := installHome(a.Host, a.Payload, look.Payload.ID)
 	if err == nil {
-		err = record.write(a.Record)
+		err = record.saveTo(a.Record)
 	}
 	if err != nil {
 		r.Reason, r.Message = FilesFailed, err.Error()
@@ -135,7 +135,7 @@ func (a *Agent) load(ctx context.Context, look Look) report.Report {
 	err = a.Loader.Load(ctx, a.Payload, m)
 	if err != nil && !errors.Is(err, unix.EEXIST) {
 		reason, next := loadTrouble(err)
-		r.Reason, r.Message = reason, fmt.Sprintf("driver %s of the payload is not loaded: %v; %s", name(m.Version), err, next)
+		r.Reason, r.Message = reason, fmt.Sprintf("driver %s of the payload is not loaded: %v; %s", versionText(m.Version), err, next)
 		return a.fail(decided, r)
 	}
 	a.Log.Info("loaded", "version", m.Version, "payload", look.Payload.ID)

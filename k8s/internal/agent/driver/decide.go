@@ -56,35 +56,35 @@ func Decide(l Look) (Step, report.Report) {
 	case !l.Loaded && bad.Reason != "":
 		return Stay, r
 	case !l.Loaded:
-		r.Reason, r.Message = Loading, "driver "+name(module.Version)+" of the payload is being loaded"
+		r.Reason, r.Message = Loading, "driver "+versionText(module.Version)+" of the payload is being loaded"
 		return Load, r
-	case l.own() && bad.Reason == "" && l.Record.Payload == l.Payload.ID:
+	case l.loadedFromPayload() && bad.Reason == "" && l.Record.Payload == l.Payload.ID:
 		r.Ready = true
 		return Stay, r
-	case !l.own() && (l.PreferHost || l.same()):
-		return Stay, report.Report{Ready: true, Mode: gpu.DriverNative, Version: l.Version, Reason: Host, Message: "driver " + name(l.Version) + " of the host is used"}
+	case !l.loadedFromPayload() && (l.PreferHost || l.matchesPayload()):
+		return Stay, report.Report{Ready: true, Mode: gpu.DriverNative, Version: l.Version, Reason: Host, Message: "driver " + versionText(l.Version) + " of the host is used"}
 	case bad.Reason != "":
-		r.Ready, r.Message = true, bad.Message+"; driver "+name(l.Version)+" stays"
-		if !l.own() {
+		r.Ready, r.Message = true, bad.Message+"; driver "+versionText(l.Version)+" stays"
+		if !l.loadedFromPayload() {
 			r.Mode = gpu.DriverNative
 		}
 		return Stay, r
 	}
 	r.Reason = Unloading
-	r.Message = fmt.Sprintf("driver %s is being unloaded for driver %s of the payload", name(l.Version), name(module.Version))
+	r.Message = fmt.Sprintf("driver %s is being unloaded for driver %s of the payload", versionText(l.Version), versionText(module.Version))
 	return Replace, r
 }
 
-// own reports whether the loaded driver came from a payload.
-func (l Look) own() bool {
+// loadedFromPayload reports whether the loaded driver came from a payload.
+func (l Look) loadedFromPayload() bool {
 	r := l.Record
 	return l.Loaded && r.Payload != "" && r.Boot == l.Boot &&
 		(l.Version == "" || r.Version == "" || l.Version == r.Version) &&
 		(l.Srcversion == "" || r.Srcversion == "" || l.Srcversion == r.Srcversion)
 }
 
-// same reports whether the loaded module is the payload's module for this kernel, whoever loaded it.
-func (l Look) same() bool {
+// matchesPayload reports whether the loaded module is the payload's module for this kernel, whoever loaded it.
+func (l Look) matchesPayload() bool {
 	m, bad := l.module()
 	return bad.Reason == "" && l.Srcversion != "" && l.Srcversion == m.Srcversion && l.Version == m.Version
 }
@@ -94,10 +94,10 @@ func (l Look) module() (Module, report.Report) {
 	if l.Invalid != nil {
 		return Module{}, report.Report{Reason: BadPayload, Message: l.Invalid.Error()}
 	}
-	m, ok := l.Payload.module(l.Kernel)
+	m, ok := l.Payload.moduleFor(l.Kernel)
 	if !ok {
 		return Module{}, report.Report{Reason: NoModule, Message: fmt.Sprintf(
-			"the payload has no module for kernel %s, but for %s: choose a payload for it", l.Kernel, wording.Some(l.Payload.kernels(), mostNames))}
+			"the payload has no module for kernel %s, but for %s: choose a payload for it", l.Kernel, wording.Some(l.Payload.kernelReleases(), mostNames))}
 	}
 	return m, report.Report{}
 }
@@ -137,4 +137,4 @@ func (u Users) Blocked(r report.Report) (report.Report, bool) {
 // mostNames is how many kernels or users a message names.
 const mostNames = 5
 
-func name(version string) string { return cmp.Or(version, "without a version") }
+func versionText(version string) string { return cmp.Or(version, "without a version") }

@@ -178,8 +178,8 @@ func readModule(root *os.Root, name string) (Module, error) {
 	return m, nil
 }
 
-// module returns the module for a kernel.
-func (p Payload) module(kernel string) (Module, bool) {
+// moduleFor returns the module for a kernel.
+func (p Payload) moduleFor(kernel string) (Module, bool) {
 	at := slices.IndexFunc(p.Modules, func(m Module) bool { return m.Kernel == kernel })
 	if at < 0 {
 		return Module{}, false
@@ -187,8 +187,8 @@ func (p Payload) module(kernel string) (Module, bool) {
 	return p.Modules[at], true
 }
 
-// kernels are the releases that the payload has modules for, sorted, each once.
-func (p Payload) kernels() []string {
+// kernelReleases are the releases that the payload has modules for, sorted, each once.
+func (p Payload) kernelReleases() []string {
 	var all []string
 	for _, m := range p.Modules {
 		all = append(all, m.Kernel)

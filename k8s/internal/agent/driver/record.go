@@ -35,7 +35,7 @@ func readRecord(file string) (Record, error) {
 	return r, nil
 }
 
-func (r Record) write(file string) error {
+func (r Record) saveTo(file string) error {
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return err

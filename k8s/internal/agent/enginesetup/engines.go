@@ -52,11 +52,11 @@ const (
 	Failed        = "Failed" // any other error
 )
 
-// ours is the path of metax-runtime on the host.
-func ours() string { return path.Join(Dir, runtimeName) }
+// runtimePath is the path of metax-runtime on the host.
+func runtimePath() string { return path.Join(Dir, runtimeName) }
 
-// tool is the node tool's view of the host, and the order for one engine.
-func (e Engines) tool() (setup.Host, setup.Order, error) {
+// hostAndOrder is the node tool's view of the host, and the order for one engine.
+func (e Engines) hostAndOrder() (setup.Host, setup.Order, error) {
 	host := setup.Host{Root: e.Root, Run: e.Run}
 	dir, err := host.At(path.Join(Dir, "backups"))
 	if err != nil {
@@ -65,19 +65,19 @@ func (e Engines) tool() (setup.Host, setup.Order, error) {
 	store := backup.New(dir)
 	host.Original = store.Original
 	return host, setup.Order{
-		Setup: engine.Setup{Name: setup.DefaultName, Runtime: ours(), Hook: path.Join(Dir, hookName), Default: e.Default},
+		Setup: engine.Setup{Name: setup.DefaultName, Runtime: runtimePath(), Hook: path.Join(Dir, hookName), Default: e.Default},
 		Store: store,
 	}, nil
 }
 
-// found are the engines of the host that Kubernetes may use.
-func found(ctx context.Context, host setup.Host) ([]setup.Engine, error) {
+// kubernetesEngines are the engines of the host that Kubernetes may use.
+func kubernetesEngines(ctx context.Context, host setup.Host) ([]setup.Engine, error) {
 	list, err := host.Found(ctx)
 	return slices.DeleteFunc(list, func(e setup.Engine) bool { return e.Name == "podman" }), err
 }
 
-// do carries an order out for one engine. Beside an error it returns what was done nevertheless.
-func do(ctx context.Context, host setup.Host, o setup.Order, name string) (setup.Outcome, error) {
+// executeOrder carries an order out for one engine. Beside an error it returns what was done nevertheless.
+func executeOrder(ctx context.Context, host setup.Host, o setup.Order, name string) (setup.Outcome, error) {
 	o.Engine = name
 	done, err := host.Do(ctx, o)
 	if len(done) == 0 {
@@ -86,8 +86,8 @@ func do(ctx context.Context, host setup.Host, o setup.Order, name string) (setup
 	return done[0], err
 }
 
-// install copies the programs to the host. Each is replaced as a whole.
-func (e Engines) install() error {
+// installPrograms copies the programs to the host. Each is replaced as a whole.
+func (e Engines) installPrograms() error {
 	for _, name := range []string{runtimeName, hookName} {
 		program, err := os.ReadFile(filepath.Join(e.Programs, name))
 		var place string
@@ -108,6 +108,6 @@ func (e Engines) install() error {
 	return nil
 }
 
-func failed(reason, message string, args ...any) report.Report {
+func failureReport(reason, message string, args ...any) report.Report {
 	return report.Report{Reason: reason, Message: fmt.Sprintf(message, args...)}
 }

@@ -91,14 +91,14 @@ func (n *node) process(pid, mounts, program string) {
 // TestNamedMonitor: a process that calls itself conmon, in a container or with another program, holds nothing up.
 func TestNamedMonitor(t *testing.T) {
 	n := newNode(t, nil)
-	n.write("/proc/8/cmdline", "/usr/bin/conmon\x00-r\x00"+ours()+"\x00")
+	n.write("/proc/8/cmdline", "/usr/bin/conmon\x00-r\x00"+runtimePath()+"\x00")
 	n.process("1", "mnt:[1]", "/usr/lib/systemd/systemd")
 	for _, test := range []struct {
 		mounts, program string
 		want            int
 	}{{"mnt:[1]", "/usr/bin/conmon", 1}, {"mnt:[2]", "/usr/bin/conmon", 0}, {"mnt:[1]", "/usr/bin/sleep", 0}} {
 		n.process("8", test.mounts, test.program)
-		if got, err := n.users(); got != test.want || err != nil {
+		if got, err := n.countRuntimeUsers(); got != test.want || err != nil {
 			t.Errorf("%+v: %d, %v", test, got, err)
 		}
 	}
@@ -174,7 +174,7 @@ func TestLife(t *testing.T) {
 	if d := cmp.Diff([]string{"systemctl restart containerd"}, n.runs); d != "" {
 		t.Errorf("restarts:\n%s", d)
 	}
-	if text, err := n.Root.ReadFile(ours()); err != nil || string(text) != runtimeName {
+	if text, err := n.Root.ReadFile(runtimePath()); err != nil || string(text) != runtimeName {
 		t.Errorf("the program is %q: %v", text, err)
 	}
 	// A new version of the programs restarts nothing.
@@ -183,10 +183,10 @@ func TestLife(t *testing.T) {
 	}
 	n.is(n.SetUp(ctx, true), true, "", "")
 	task := "/run/containerd/io.containerd.runtime.v2.task/k8s.io/abc/runtime"
-	n.write(task, ours())
-	n.is(n.TakeBack(ctx), false, InUse, "1 containers were started by "+ours())
+	n.write(task, runtimePath())
+	n.is(n.TakeBack(ctx), false, InUse, "1 containers were started by "+runtimePath())
 	n.write(task, "/usr/bin/runc")
-	n.write("/proc/8/cmdline", "/usr/bin/conmon\x00-r\x00"+ours()+"\x00")
+	n.write("/proc/8/cmdline", "/usr/bin/conmon\x00-r\x00"+runtimePath()+"\x00")
 	n.process("1", "mnt:[1]", "/usr/lib/systemd/systemd")
 	n.process("8", "mnt:[1]", "/usr/bin/conmon (deleted)")
 	n.is(n.TakeBack(ctx), false, InUse, "1 containers")
@@ -261,7 +261,7 @@ func TestDefault(t *testing.T) {
 	n.age()
 	n.is(n.SetUp(t.Context(), true), true, "", "")
 	task := "/run/containerd/io.containerd.runtime.v2.task/k8s.io/abc/runtime"
-	n.write(task, ours())
+	n.write(task, runtimePath())
 	n.is(n.TakeBack(t.Context()), false, InUse, "1 containers")
 	n.is(n.TakeBack(t.Context()), false, InUse, "1 containers")
 	if len(n.runs) != 2 {

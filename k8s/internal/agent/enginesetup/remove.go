@@ -17,50 +17,50 @@ func (e Engines) TakeBack(ctx context.Context) report.Report {
 	if _, err := e.Root.Lstat(Dir); err != nil {
 		return report.Report{Ready: true}
 	}
-	host, order, err := e.tool()
+	host, order, err := e.hostAndOrder()
 	if err != nil {
-		return failed(Failed, "%v", err)
+		return failureReport(Failed, "%v", err)
 	}
-	list, err := found(ctx, host)
+	list, err := kubernetesEngines(ctx, host)
 	if err != nil {
-		return failed(Failed, "%v", err)
+		return failureReport(Failed, "%v", err)
 	}
-	users, err := e.users()
+	users, err := e.countRuntimeUsers()
 	if err != nil {
-		return failed(Failed, "%v", err)
+		return failureReport(Failed, "%v", err)
 	}
 	order.Setup.Default = false
 	for _, engine := range list {
 		state, err := engine.State()
 		if err != nil {
-			return failed(Failed, "%s: %v", engine.Name, err)
+			return failureReport(Failed, "%s: %v", engine.Name, err)
 		}
-		if state.Runtimes[order.Setup.Name] != ours() {
+		if state.Runtimes[order.Setup.Name] != runtimePath() {
 			continue
 		}
 		o := order
 		if state.Default == o.Setup.Name {
-			if o.Restart, err = e.runs(ctx, host, engine); err != nil {
-				return failed(Failed, "%v", err)
+			if o.Restart, err = e.isEngineRunning(ctx, host, engine); err != nil {
+				return failureReport(Failed, "%v", err)
 			}
 		}
 		o.Remove, o.OnlyName = users == 0, users == 0
 		if users > 0 && state.Default != o.Setup.Name {
 			continue
 		}
-		done, err := do(ctx, host, o, engine.Name)
+		done, err := executeOrder(ctx, host, o, engine.Name)
 		for _, c := range done.Changes {
 			e.Log.Info(c.Action, "engine", engine.Name, "file", c.Path)
 		}
 		if err != nil {
-			return failed(RestartNeeded, "%v", err)
+			return failureReport(RestartNeeded, "%v", err)
 		}
 	}
 	if users > 0 {
-		return failed(InUse, "%d containers were started by %s, so it stays until they have ended; delete their pods, which have runtimeClassName %s, or restart the node", users, ours(), order.Setup.Name)
+		return failureReport(InUse, "%d containers were started by %s, so it stays until they have ended; delete their pods, which have runtimeClassName %s, or restart the node", users, runtimePath(), order.Setup.Name)
 	}
 	if err := e.remove(); err != nil {
-		return failed(Failed, "%v", err)
+		return failureReport(Failed, "%v", err)
 	}
 	return report.Report{Ready: true}
 }

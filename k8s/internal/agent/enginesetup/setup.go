@@ -24,16 +24,16 @@ const askTimeout = 5 * time.Second
 // SetUp sets the engines up, as far as that is not done. Only in its turn it changes an engine's files, and restarts
 // an engine that has not read them; otherwise it reports what is missing.
 func (e Engines) SetUp(ctx context.Context, turn bool) report.Report {
-	if err := e.install(); err != nil {
-		return failed(Failed, "%v", err)
+	if err := e.installPrograms(); err != nil {
+		return failureReport(Failed, "%v", err)
 	}
-	host, order, err := e.tool()
+	host, order, err := e.hostAndOrder()
 	if err != nil {
-		return failed(Failed, "%v", err)
+		return failureReport(Failed, "%v", err)
 	}
-	list, err := found(ctx, host)
+	list, err := kubernetesEngines(ctx, host)
 	if err != nil {
-		return failed(Failed, "%v", err)
+		return failureReport(Failed, "%v", err)
 	}
 	sum := report.Report{Ready: true}
 	var said []string
@@ -48,7 +48,7 @@ func (e Engines) SetUp(ctx context.Context, turn bool) report.Report {
 		said = append(said, r.Message)
 	}
 	if len(said) == 0 {
-		return failed(NoEngine, "no container engine was found on this node: %s", strings.Join(setup.Names(), ", "))
+		return failureReport(NoEngine, "no container engine was found on this node: %s", strings.Join(setup.Names(), ", "))
 	}
 	sum.Message = strings.Join(said, "; ")
 	return sum
@@ -58,28 +58,28 @@ func (e Engines) SetUp(ctx context.Context, turn bool) report.Report {
 func (e Engines) setUp(ctx context.Context, host setup.Host, order setup.Order, engine setup.Engine, turn bool) report.Report {
 	state, err := engine.State()
 	if err != nil {
-		return failed(Refused, "%s: %v", engine.Name, err)
+		return failureReport(Refused, "%s: %v", engine.Name, err)
 	}
 	have := state.Runtimes[order.Setup.Name]
 	switch {
-	case have == "" || have == ours(): // ours to set up
+	case have == "" || have == runtimePath(): // ours to set up
 	case path.Base(have) == runtimeName:
 		return report.Report{Ready: true, Reason: Host, Message: fmt.Sprintf("%s has the node's own %s and is not changed", engine.Name, have)}
 	default:
-		return failed(NameTaken, "%s: %s has the name %s; remove that, or use CDI", engine.Name, have, order.Setup.Name)
+		return failureReport(NameTaken, "%s: %s has the name %s; remove that, or use CDI", engine.Name, have, order.Setup.Name)
 	}
 	if e.Default && !e.systemd() {
-		return failed(Refused, "%s: as the default runtime, metax cannot be taken back without a restart, and systemd does not run here; leave runtime.config.setAsDefault false", engine.Name)
+		return failureReport(Refused, "%s: as the default runtime, metax cannot be taken back without a restart, and systemd does not run here; leave runtime.config.setAsDefault false", engine.Name)
 	}
 	order.DryRun = true
-	planned, err := do(ctx, host, order, engine.Name)
+	planned, err := executeOrder(ctx, host, order, engine.Name)
 	if err != nil {
-		return failed(Refused, "%v", err)
+		return failureReport(Refused, "%v", err)
 	}
 	missing := ""
-	runs, err := e.runs(ctx, host, engine)
+	runs, err := e.isEngineRunning(ctx, host, engine)
 	if err != nil {
-		return failed(Failed, "%v", err)
+		return failureReport(Failed, "%v", err)
 	}
 	if runs {
 		missing = unread(ctx, engine, order)
@@ -89,9 +89,9 @@ func (e Engines) setUp(ctx context.Context, host setup.Host, order setup.Order, 
 	}
 	if !turn {
 		if len(planned.Changes) > 0 {
-			return failed(Changed, "%s is not set up: %s was changed since; delete this pod to set it up again", engine.Name, planned.Changes[0].Path)
+			return failureReport(Changed, "%s is not set up: %s was changed since; delete this pod to set it up again", engine.Name, planned.Changes[0].Path)
 		}
-		return failed(RestartNeeded, "%s has not read its configuration (%s); %s on this node", engine.Name, missing, engine.Activate(nil))
+		return failureReport(RestartNeeded, "%s has not read its configuration (%s); %s on this node", engine.Name, missing, engine.Activate(nil))
 	}
 	order.DryRun, order.Restart = false, runs
 	return e.change(ctx, host, order, engine)
@@ -103,15 +103,15 @@ func ready(engine setup.Engine, order setup.Order) report.Report {
 
 // change writes an engine's files and restarts it. If it does not start with them, they become what they were.
 func (e Engines) change(ctx context.Context, host setup.Host, order setup.Order, engine setup.Engine) report.Report {
-	done, err := do(ctx, host, order, engine.Name)
+	done, err := executeOrder(ctx, host, order, engine.Name)
 	for _, c := range done.Changes {
 		e.Log.Info(c.Action, "engine", engine.Name, "file", c.Path)
 	}
 	switch {
 	case err != nil && done.Activate == "":
-		return failed(Refused, "%v", err)
+		return failureReport(Refused, "%v", err)
 	case err != nil && !e.systemd():
-		return failed(RestartNeeded, "%v", err)
+		return failureReport(RestartNeeded, "%v", err)
 	case err == nil && !order.Restart:
 		return ready(engine, order)
 	case err == nil:
@@ -129,14 +129,14 @@ func (e Engines) change(ctx context.Context, host setup.Host, order setup.Order,
 		err = fmt.Errorf("%s: %s", engine.Name, missing)
 	}
 	if ctx.Err() != nil {
-		return failed(RestartFailed, "%v", err)
+		return failureReport(RestartFailed, "%v", err)
 	}
 	order.Remove, order.OnlyName = true, true
-	_, undone := do(ctx, host, order, engine.Name)
+	_, undone := executeOrder(ctx, host, order, engine.Name)
 	if undone != nil {
-		return failed(RestartFailed, "%v; and its files could not be set back: %v; see journalctl -u %s", err, undone, engine.Name)
+		return failureReport(RestartFailed, "%v; and its files could not be set back: %v; see journalctl -u %s", err, undone, engine.Name)
 	}
-	return failed(RestartFailed, "%v; its files are as before, and it was restarted with them; see journalctl -u %s, then delete this pod to try again", err, engine.Name)
+	return failureReport(RestartFailed, "%v; its files are as before, and it was restarted with them; see journalctl -u %s, then delete this pod to try again", err, engine.Name)
 }
 
 // unread is what the running engine lacks of what it was set up with; "" if nothing.
@@ -153,10 +153,10 @@ func unread(ctx context.Context, engine setup.Engine, order setup.Order) string 
 	return text
 }
 
-// runs reports whether an engine runs. One that does not is not started.
-func (e Engines) runs(ctx context.Context, host setup.Host, engine setup.Engine) (bool, error) {
+// isEngineRunning reports whether an engine runs. One that does not is not started.
+func (e Engines) isEngineRunning(ctx context.Context, host setup.Host, engine setup.Engine) (bool, error) {
 	if !e.systemd() {
-		commands, err := e.commands()
+		commands, err := e.processCommands()
 		return err != nil || engine.Program == "" || slices.ContainsFunc(slices.Collect(maps.Values(commands)), func(words []string) bool {
 			return path.Base(words[0]) == path.Base(engine.Program)
 		}), nil

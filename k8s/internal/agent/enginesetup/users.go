@@ -13,9 +13,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
-// users is how many containers need our metax-runtime: their shim or monitor calls it again, to enter, stop and
+// countRuntimeUsers is how many containers need our metax-runtime: their shim or monitor calls it again, to enter, stop and
 // remove them.
-func (e Engines) users() (int, error) {
+func (e Engines) countRuntimeUsers() (int, error) {
 	n := 0
 	for _, containerd := range usage.Containerds {
 		tasks := path.Join(containerd.State, "io.containerd.runtime.v2.task")
@@ -34,18 +34,18 @@ func (e Engines) users() (int, error) {
 				if err != nil && !errors.Is(err, fs.ErrNotExist) {
 					return 0, fmt.Errorf("look at the task of container %s: %w", id, err)
 				}
-				if strings.TrimSpace(string(text)) == ours() {
+				if strings.TrimSpace(string(text)) == runtimePath() {
 					n++
 				}
 			}
 		}
 	}
-	commands, err := e.commands()
+	commands, err := e.processCommands()
 	if err != nil {
 		return 0, err
 	}
 	for pid, words := range commands {
-		if slices.Contains(words, ours()) && e.isMonitor(pid) {
+		if slices.Contains(words, runtimePath()) && e.isMonitor(pid) {
 			n++
 		}
 	}
@@ -72,8 +72,8 @@ func (e Engines) isMonitor(pid string) bool {
 	return err == nil && owners[0] == owners[1] && mounts[0] == mounts[1] && path.Base(strings.TrimSuffix(program, " (deleted)")) == "conmon"
 }
 
-// commands are the command lines of the processes of the host, by their IDs.
-func (e Engines) commands() (map[string][]string, error) {
+// processCommands are the command lines of the processes of the host, by their IDs.
+func (e Engines) processCommands() (map[string][]string, error) {
 	pids, err := e.list("/proc")
 	if err != nil {
 		return nil, err

@@ -78,7 +78,7 @@ func (a Agent) settle(ctx context.Context) (version string, err error) {
 	}
 	defer root.Close()
 	s := store{root}
-	staged, err := s.staged()
+	staged, err := s.readStaged()
 	if err != nil {
 		return "", err
 	}
@@ -98,7 +98,7 @@ func (a Agent) settle(ctx context.Context) (version string, err error) {
 	// Before the link leads to a version, engines know it.
 	errs = append(errs, a.specs(ctx))
 	if version != "" {
-		if err := s.choose(version); err != nil {
+		if err := s.linkVersion(version); err != nil {
 			errs, version = append(errs, err), ""
 		}
 	}
@@ -111,7 +111,7 @@ func (a Agent) install(s store, payload Staged) error {
 	if payload.Reason != "" {
 		err = &Error{payload.Reason, errors.New(payload.Message)}
 	} else {
-		err = s.install(payload.dir, payload.Version)
+		err = s.installVersion(payload.dir, payload.Version)
 	}
 	if err != nil {
 		return &Error{reasonOf(err), fmt.Errorf("image %s: %w", payload.Image, err)}
@@ -131,7 +131,7 @@ func (a Agent) specs(ctx context.Context) error {
 
 // clean removes the versions that the policy does not keep.
 func (a Agent) clean(ctx context.Context, s store, wished map[string]bool) error {
-	all, err := s.versions()
+	all, err := s.installedVersions()
 	if err != nil || a.Policy.Order == Never || len(all) <= a.Policy.Threshold {
 		return err
 	}
@@ -141,10 +141,10 @@ func (a Agent) clean(ctx context.Context, s store, wished map[string]bool) error
 	}
 	var versions []Version
 	for _, i := range all {
-		versions = append(versions, Version{i.version, i.at, wished[i.version] || used[i.version] || s.leads(i.version)})
+		versions = append(versions, Version{i.version, i.at, wished[i.version] || used[i.version] || s.isLinkedVersion(i.version)})
 	}
 	for _, name := range a.Policy.Expired(versions) {
-		if err := s.discard(name); err != nil {
+		if err := s.moveToTrash(name); err != nil {
 			return err
 		}
 	}
@@ -156,7 +156,7 @@ func (a Agent) clean(ctx context.Context, s store, wished map[string]bool) error
 
 // empty removes the versions that were discarded, and puts back those that a container got meanwhile.
 func (a Agent) empty(s store) error {
-	discarded, err := s.discarded()
+	discarded, err := s.trashedVersions()
 	if err != nil {
 		return err
 	}
@@ -168,7 +168,7 @@ func (a Agent) empty(s store) error {
 		for _, version := range discarded {
 			if used[version] {
 				err = s.putBack(version)
-			} else if err = s.remove(version); err == nil {
+			} else if err = s.deleteTrashed(version); err == nil {
 				a.Log.Info("removed a version of MXMACA that nobody uses", "version", version)
 			}
 			if err != nil {
@@ -176,5 +176,5 @@ func (a Agent) empty(s store) error {
 			}
 		}
 	}
-	return s.tidy()
+	return s.removeLeftovers()
 }

@@ -208,7 +208,7 @@ func TestUsedMeanwhile(t *testing.T) {
 	}
 	defer root.Close()
 	discard := func() {
-		if err := (store{root}).discard("3.8"); err != nil {
+		if err := (store{root}).moveToTrash("3.8"); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -83,7 +83,7 @@ func reasonOf(err error) string {
 
 // copy returns the version.
 func (c Copier) copy(ctx context.Context) (string, error) {
-	dir, version, err := find(c.Root)
+	dir, version, err := findMACA(c.Root)
 	if err != nil {
 		return "", err
 	}
@@ -109,7 +109,7 @@ func (c Copier) copy(ctx context.Context) (string, error) {
 	defer to.Close()
 	limit := payload.Limit{
 		Bytes: c.Limit, Option: "maca.maxGiB", Entries: maxEntries,
-		Fits: func(bytes, entries int64) error { return fits(filepath.Dir(c.Dir), bytes, entries, c.Keep) },
+		Fits: func(bytes, entries int64) error { return checkFreeSpace(filepath.Dir(c.Dir), bytes, entries, c.Keep) },
 	}
 	return version, payload.Copy(ctx, limit, payload.Tree{From: from, Path: dir, Alias: maca.Path, To: to})
 }

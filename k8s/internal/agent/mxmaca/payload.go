@@ -40,8 +40,8 @@ var prefix = path.Base(maca.Path) + "-"
 // word is a version that can be the value of a label, and that package maca finds as part of a name.
 var word = regexp.MustCompile(`^[0-9]([0-9A-Za-z._-]{0,61}[0-9A-Za-z])?$`)
 
-// find returns the directory of the MXMACA of an image, without links, and its version.
-func find(image *hostfs.Root) (dir, version string, err error) {
+// findMACA returns the directory of the MXMACA of an image, without links, and its version.
+func findMACA(image *hostfs.Root) (dir, version string, err error) {
 	list := maca.List(image, "")
 	install, err := list.Choose("")
 	if all := list.MACA(); err != nil && len(all) == 1 {

@@ -9,8 +9,8 @@ import (
 // KeepFree is the percentage of the host's file system that stays free: with less, the kubelet begins to evict pods.
 const KeepFree = 10
 
-// fits fails with NoSpace if a file system has not this much room beside the percentage that stays free.
-func fits(dir string, bytes, entries, keep int64) error {
+// checkFreeSpace fails with NoSpace if a file system has not this much room beside the percentage that stays free.
+func checkFreeSpace(dir string, bytes, entries, keep int64) error {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {
 		return fmt.Errorf("find the free space of %s: %w", dir, err)

@@ -36,8 +36,8 @@ type installed struct {
 	at      time.Time
 }
 
-// staged returns what the Copiers made, in the order of the images.
-func (s store) staged() (all []Staged, err error) {
+// readStaged returns what the Copiers made, in the order of the images.
+func (s store) readStaged() (all []Staged, err error) {
 	files, err := fs.Glob(s.root.FS(), path.Join(stagingDir, "*", stagedFile))
 	if err != nil {
 		return nil, err
@@ -60,8 +60,8 @@ func (s store) staged() (all []Staged, err error) {
 	return all, nil
 }
 
-// install makes a version of what was copied into a directory. A version that is there stays as it is.
-func (s store) install(dir, version string) error {
+// installVersion makes a version of what was copied into a directory. A version that is there stays as it is.
+func (s store) installVersion(dir, version string) error {
 	if info, err := s.root.Lstat(prefix + version); err == nil {
 		if !info.IsDir() {
 			return &Error{HostMACA, fmt.Errorf("%s/%s%s of the host is in the way: it is not a directory", parent, prefix, version)}
@@ -104,8 +104,8 @@ func (s store) sync(name string) error {
 	return nil
 }
 
-// versions are those that the operator installed and that are still there.
-func (s store) versions() (all []installed, err error) {
+// installedVersions are those that the operator installed and that are still there.
+func (s store) installedVersions() (all []installed, err error) {
 	records, err := fs.Glob(s.root.FS(), Dir+"/"+prefix+"*.json")
 	if err != nil {
 		return nil, err
@@ -127,9 +127,9 @@ func (s store) versions() (all []installed, err error) {
 	return all, nil
 }
 
-// choose makes /opt/maca a link to a version. Anything there that leads to something which the operator did not
+// linkVersion makes /opt/maca a link to a version. Anything there that leads to something which the operator did not
 // install stays, with HostMACA.
-func (s store) choose(version string) error {
+func (s store) linkVersion(version string) error {
 	link, target := path.Base(maca.Path), path.Join(parent, prefix+version)
 	info, err := s.root.Lstat(link)
 	if err == nil && info.Mode()&fs.ModeSymlink == 0 {
@@ -163,8 +163,8 @@ func (s store) choose(version string) error {
 	return s.sync(".")
 }
 
-// leads reports whether /opt/maca leads to a version that the operator installed.
-func (s store) leads(version string) bool {
+// isLinkedVersion reports whether /opt/maca leads to a version that the operator installed.
+func (s store) isLinkedVersion(version string) bool {
 	target, err := s.root.Readlink(path.Base(maca.Path))
 	return err == nil && path.Base(target) == prefix+version
 }
@@ -177,7 +177,7 @@ func (s store) foreign(at string) (bool, error) {
 	if _, err := s.root.Lstat(path.Base(at)); errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
-	all, err := s.versions()
+	all, err := s.installedVersions()
 	for _, i := range all {
 		if prefix+i.version == path.Base(at) {
 			return false, err
@@ -186,9 +186,9 @@ func (s store) foreign(at string) (bool, error) {
 	return true, err
 }
 
-// discard takes a version away, at once for everybody who looks for it. In the trash it has the name by which its uses
+// moveToTrash takes a version away, at once for everybody who looks for it. In the trash it has the name by which its uses
 // are found.
-func (s store) discard(version string) error {
+func (s store) moveToTrash(version string) error {
 	if err := s.root.MkdirAll(trashDir, 0o700); err != nil {
 		return err
 	}
@@ -198,8 +198,8 @@ func (s store) discard(version string) error {
 	return nil
 }
 
-// discarded are the versions in the trash.
-func (s store) discarded() (versions []string, err error) {
+// trashedVersions are the versions in the trash.
+func (s store) trashedVersions() (versions []string, err error) {
 	all, err := fs.Glob(s.root.FS(), path.Join(trashDir, prefix+"*"))
 	for _, at := range all {
 		versions = append(versions, strings.TrimPrefix(path.Base(at), prefix))
@@ -218,8 +218,8 @@ func (s store) putBack(version string) error {
 	return nil
 }
 
-// remove removes the files of a discarded version. After a kill, half a version is not in the trash.
-func (s store) remove(version string) error {
+// deleteTrashed removes the files of a discarded version. After a kill, half a version is not in the trash.
+func (s store) deleteTrashed(version string) error {
 	err := errors.Join(s.root.RemoveAll(removedDir), s.root.Mkdir(removedDir, 0o700))
 	if err == nil {
 		err = s.root.Rename(path.Join(trashDir, prefix+version), path.Join(removedDir, prefix+version))
@@ -233,8 +233,8 @@ func (s store) remove(version string) error {
 	return nil
 }
 
-// tidy removes what a killed agent left, and records of nothing.
-func (s store) tidy() error {
+// removeLeftovers removes what a killed agent left, and records of nothing.
+func (s store) removeLeftovers() error {
 	errs := []error{s.root.RemoveAll(removedDir)}
 	if err := s.root.Remove(trashDir); !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTEMPTY) {
 		errs = append(errs, err)

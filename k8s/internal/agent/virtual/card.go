@@ -23,8 +23,8 @@ type card struct {
 // errNoGPU reports a node without a GPU.
 var errNoGPU = errors.New("no GPU")
 
-// look returns the GPUs of a host. One that cannot be read is an error: all GPUs of a node are changed, or none.
-func look(host *hostfs.Root) ([]card, error) {
+// readCards returns the GPUs of a host. One that cannot be read is an error: all GPUs of a node are changed, or none.
+func readCards(host *hostfs.Root) ([]card, error) {
 	kernel, err := sysfs.Read(host)
 	if err != nil {
 		return nil, err
@@ -60,8 +60,8 @@ func look(host *hostfs.Root) ([]card, error) {
 	return cards, nil
 }
 
-// names are the addresses of GPUs, for a message.
-func names(gpus []gpu.BDF) string {
+// formatAddresses are the addresses of GPUs, for a message.
+func formatAddresses(gpus []gpu.BDF) string {
 	list := make([]string, len(gpus))
 	for i, g := range gpus {
 		list[i] = g.String()

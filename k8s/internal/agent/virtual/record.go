@@ -23,8 +23,8 @@ type made struct {
 	Before map[string]int `json:"before,omitempty"`
 }
 
-// read returns what was changed. A file that cannot be read is an error: what others made must not be undone.
-func (r Record) read() (m made, err error) {
+// readChanges returns what was changed. A file that cannot be read is an error: what others made must not be undone.
+func (r Record) readChanges() (m made, err error) {
 	text, err := os.ReadFile(string(r))
 	if errors.Is(err, fs.ErrNotExist) {
 		return made{}, nil
@@ -38,8 +38,8 @@ func (r Record) read() (m made, err error) {
 	return m, nil
 }
 
-// write replaces the record. One without GPUs is removed.
-func (r Record) write(m made) error {
+// writeChanges replaces the record. One without GPUs is removed.
+func (r Record) writeChanges(m made) error {
 	if len(m.Ours) == 0 && len(m.Before) == 0 {
 		_, err := atomicfile.Remove(string(r))
 		return err

@@ -89,7 +89,7 @@ func group0(gpus []gpu.GPU) []uint32 {
 
 // find returns a GPU, and a copy of all that can be changed.
 func (s Simulation) find(b gpu.BDF) (card, []gpu.GPU, error) {
-	cards, err := look(s.Host)
+	cards, err := readCards(s.Host)
 	if err != nil {
 		return card{}, nil, err
 	}

@@ -24,7 +24,7 @@ func TestVirtualMachine(t *testing.T) {
 	if r, _ := v.Step(t.Context(), protocol.VFIOWish{Named: true, GPUs: []string{"0", "1"}}); !r.Ready {
 		t.Fatal(r)
 	}
-	cards, err := look(root)
+	cards, err := readCards(root)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,26 +29,26 @@ type VFIO struct {
 //
 // GPUs are changed one by one: one that cannot be changed does not keep the others from it.
 func (v VFIO) Step(ctx context.Context, wish protocol.VFIOWish) (r report.Report, ok bool) {
-	m, err := v.Record.read()
+	m, err := v.Record.readChanges()
 	wished := wish.GPUs
 	switch {
 	case err != nil:
 		return report.Report{Reason: LookFailed, Message: err.Error()}, true
 	case wish.Problem != "" && (wish.Named || len(m.Ours) > 0):
-		return stays(InvalidConfig, "ConfigMap %s: %s", protocol.VFIOConfigMap, wish.Problem), true
+		return unchangedReport(InvalidConfig, "ConfigMap %s: %s", protocol.VFIOConfigMap, wish.Problem), true
 	case len(wished) == 0 && len(m.Ours) == 0:
 		return report.Report{}, false
 	}
-	cards, err := look(v.Host)
+	cards, err := readCards(v.Host)
 	switch {
 	case errors.Is(err, errNoGPU):
 		return report.Report{}, false
 	case err != nil:
-		return stays(LookFailed, "%v", err), true
+		return unchangedReport(LookFailed, "%v", err), true
 	}
 	gpus, unknown := v.find(ctx, cards, wished)
 	if len(unknown) > 0 {
-		return stays(UnknownGPU, "this node has no GPU %s: name an index, a PCI address or a UUID of it", strings.Join(unknown, ", ")), true
+		return unchangedReport(UnknownGPU, "this node has no GPU %s: name an index, a PCI address or a UUID of it", strings.Join(unknown, ", ")), true
 	}
 	var bad []report.Report
 	for _, c := range cards {
@@ -74,7 +74,7 @@ func (v VFIO) Step(ctx context.Context, wish protocol.VFIOWish) (r report.Report
 	case len(wished) == 0:
 		return report.Report{}, false
 	}
-	return report.Report{Ready: true, Message: fmt.Sprintf("%d GPUs are bound to %s: %s", len(gpus), vfioDriver, names(gpus))}, true
+	return report.Report{Ready: true, Message: fmt.Sprintf("%d GPUs are bound to %s: %s", len(gpus), vfioDriver, formatAddresses(gpus))}, true
 }
 
 // find returns the GPUs with these names.
@@ -112,7 +112,7 @@ func (v VFIO) bind(ctx context.Context, c card, m *made) report.Report {
 	if !slices.Contains(m.Ours, c.BDF) {
 		m.Ours = append(m.Ours, c.BDF)
 	}
-	err := v.Record.write(*m)
+	err := v.Record.writeChanges(*m)
 	if err == nil {
 		err = v.Bus.Bind(c.BDF, vfioDriver)
 	}
@@ -158,7 +158,7 @@ func (v VFIO) free(ctx context.Context, c card, m *made) report.Report {
 
 // refuse reports who uses a GPU; nothing if nobody does.
 func (v VFIO) refuse(ctx context.Context, c card) report.Report {
-	r := refuse(ctx, v.Users, []gpu.BDF{c.BDF})
+	r := inUseReport(ctx, v.Users, []gpu.BDF{c.BDF})
 	if r.Reason != "" {
 		r.Message = fmt.Sprintf("GPU %s: %s", c.BDF, r.Message)
 	}
@@ -167,12 +167,12 @@ func (v VFIO) refuse(ctx context.Context, c card) report.Report {
 
 func (v VFIO) forget(b gpu.BDF, m *made) error {
 	m.Ours = slices.DeleteFunc(m.Ours, func(o gpu.BDF) bool { return o == b })
-	return v.Record.write(*m)
+	return v.Record.writeChanges(*m)
 }
 
 // boundTo fails unless a GPU is bound to vfio-pci, or to another driver.
 func (v VFIO) boundTo(b gpu.BDF, vfio bool) error {
-	cards, err := look(v.Host)
+	cards, err := readCards(v.Host)
 	if err != nil {
 		return err
 	}

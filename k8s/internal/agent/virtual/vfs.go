@@ -46,19 +46,19 @@ type VFs struct {
 //
 // A step that ended at any point is finished by the next one.
 func (v *VFs) Step(ctx context.Context, wish protocol.VFWish) (r report.Report, ok bool) {
-	m, err := v.Record.read()
+	m, err := v.Record.readChanges()
 	if err != nil {
 		return report.Report{Reason: LookFailed, Message: err.Error()}, true
 	}
 	if !wish.Named && len(m.Ours) == 0 && len(m.Before) == 0 {
 		return report.Report{}, false
 	}
-	cards, err := look(v.Host)
+	cards, err := readCards(v.Host)
 	switch {
 	case errors.Is(err, errNoGPU):
 		return report.Report{}, false
 	case err != nil:
-		return stays(LookFailed, "%v", err), true
+		return unchangedReport(LookFailed, "%v", err), true
 	case wish.Problem != "":
 		return v.leave(ctx, wish, m, cards), true
 	case isSplit(cards, wish.Count) == "":
@@ -75,12 +75,12 @@ func (v *VFs) Step(ctx context.Context, wish protocol.VFWish) (r report.Report, 
 
 // leave leaves the GPUs as they were: a change that was interrupted is undone.
 func (v *VFs) leave(ctx context.Context, wish protocol.VFWish, m made, cards []card) report.Report {
-	r := stays(InvalidConfig, "ConfigMap %s: %s", protocol.DriverConfigMap, wish.Problem)
+	r := unchangedReport(InvalidConfig, "ConfigMap %s: %s", protocol.DriverConfigMap, wish.Problem)
 	if len(m.Before) > 0 && v.check(ctx, protocol.VFWish{}, cards).Reason == "" {
 		err := v.restore(cards, m.Before)
 		if err == nil {
 			m.Before = nil
-			err = v.Record.write(m)
+			err = v.Record.writeChanges(m)
 		}
 		if err != nil {
 			r.Message += fmt.Sprintf("; a change that was interrupted could not be undone: %v", err)
@@ -89,8 +89,8 @@ func (v *VFs) leave(ctx context.Context, wish protocol.VFWish, m made, cards []c
 	return r
 }
 
-// stays is the report of GPUs that are not changed.
-func stays(reason, format string, a ...any) report.Report {
+// unchangedReport is the report of GPUs that are not changed.
+func unchangedReport(reason, format string, a ...any) report.Report {
 	return report.Report{Reason: reason, Message: "the GPUs stay as they are: " + fmt.Sprintf(format, a...)}
 }
 
@@ -110,7 +110,7 @@ func (v *VFs) done(wish protocol.VFWish, m made, cards []card) (report.Report, b
 	if wish.Count == 0 {
 		m.Ours = nil
 	}
-	if err := v.Record.write(m); err != nil {
+	if err := v.Record.writeChanges(m); err != nil {
 		return report.Report{Reason: ChangeFailed, Message: err.Error()}, true
 	}
 	if !wish.Named {
@@ -130,26 +130,26 @@ func (v *VFs) check(ctx context.Context, wish protocol.VFWish, cards []card) rep
 		gpus = append(gpus, c.BDF)
 		switch {
 		case c.SetAside():
-			return stays(Unsupported, "GPU %s is bound to %s, for virtual machines", c.BDF, vfioDriver)
+			return unchangedReport(Unsupported, "GPU %s is bound to %s, for virtual machines", c.BDF, vfioDriver)
 		case c.Mode == gpu.ModeSGPU:
-			return stays(Unsupported, "GPU %s is in slice mode", c.BDF)
+			return unchangedReport(Unsupported, "GPU %s is in slice mode", c.BDF)
 		case c.driver == "":
-			return stays(Unsupported, "GPU %s has no driver", c.BDF)
+			return unchangedReport(Unsupported, "GPU %s has no driver", c.BDF)
 		case c.most < wish.Count:
-			return stays(Unsupported, "GPU %s can have %d virtual functions, not %d: card, firmware or driver allow no more", c.BDF, c.most, wish.Count)
+			return unchangedReport(Unsupported, "GPU %s can have %d virtual functions, not %d: card, firmware or driver allow no more", c.BDF, c.most, wish.Count)
 		}
 	}
-	return refuse(ctx, v.Users, gpus)
+	return inUseReport(ctx, v.Users, gpus)
 }
 
-// refuse reports who uses GPUs; nothing if nobody does.
-func refuse(ctx context.Context, users Users, gpus []gpu.BDF) report.Report {
+// inUseReport reports who uses GPUs; nothing if nobody does.
+func inUseReport(ctx context.Context, users Users, gpus []gpu.BDF) report.Report {
 	who, err := users(ctx, gpus)
 	switch {
 	case err != nil:
-		return stays(InUse, "it cannot be seen who uses them: %v", err)
+		return unchangedReport(InUse, "it cannot be seen who uses them: %v", err)
 	case len(who) > 0:
-		return stays(InUse, "in use by %s; they change when these have ended", strings.Join(who, ", "))
+		return unchangedReport(InUse, "in use by %s; they change when these have ended", strings.Join(who, ", "))
 	}
 	return report.Report{}
 }
@@ -168,11 +168,11 @@ func (v *VFs) change(wish protocol.VFWish, m made, cards []card) (report.Report,
 			m.Ours = append(m.Ours, c.BDF)
 		}
 	}
-	if err := v.Record.write(m); err != nil {
-		return stays(ChangeFailed, "%v", err), true
+	if err := v.Record.writeChanges(m); err != nil {
+		return unchangedReport(ChangeFailed, "%v", err), true
 	}
 	err := v.split(cards, wish.Count)
-	after, lookErr := look(v.Host)
+	after, lookErr := readCards(v.Host)
 	if err == nil {
 		err = lookErr
 	}
@@ -190,7 +190,7 @@ func (v *VFs) change(wish protocol.VFWish, m made, cards []card) (report.Report,
 	message := fmt.Sprintf("%d virtual functions could not be made: %v; the GPUs are again as they were", wish.Count, err)
 	if back != nil {
 		message = fmt.Sprintf("%d virtual functions could not be made: %v; and the GPUs could not be made what they were: %v. Restart the node's driver", wish.Count, err, back)
-	} else if err := v.Record.write(made{Ours: owned}); err != nil {
+	} else if err := v.Record.writeChanges(made{Ours: owned}); err != nil {
 		message += ". " + err.Error()
 	}
 	failed := report.Report{Reason: ChangeFailed, Message: message + fmt.Sprintf(". It is tried again after %s, or when the ConfigMap changes", report.Patience)}

@@ -84,7 +84,7 @@ func nobody(context.Context, []gpu.BDF) ([]string, error) { return nil, nil }
 // counts are the numbers of virtual functions of the GPUs, as sysfs shows them and as the driver says.
 func counts(t *testing.T, root *hostfs.Root) string {
 	t.Helper()
-	cards, err := look(root)
+	cards, err := readCards(root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +195,7 @@ func unseen(context.Context, []gpu.BDF) ([]string, error) { return nil, errors.N
 // others makes a virtual function that is not the agent's.
 func others(t *testing.T, root *hostfs.Root) {
 	t.Helper()
-	cards, err := look(root)
+	cards, err := readCards(root)
 	if err == nil {
 		err = NewBus(root).SetVFs(cards[0].BDF, 1)
 	}
@@ -256,7 +256,7 @@ func TestVFsTriedAgain(t *testing.T) {
 // drivers are those of the GPUs.
 func drivers(t *testing.T, root *hostfs.Root) string {
 	t.Helper()
-	cards, err := look(root)
+	cards, err := readCards(root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -273,7 +273,7 @@ func drivers(t *testing.T, root *hostfs.Root) string {
 // iommu switches the IOMMU of a simulated node on, and loads vfio-pci.
 func iommu(t *testing.T, root *hostfs.Root) {
 	t.Helper()
-	cards, err := look(root)
+	cards, err := readCards(root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -327,13 +327,13 @@ func TestVFIO(t *testing.T) {
 			if !test.off {
 				iommu(t, root)
 			}
-			cards, err := look(root)
+			cards, err := readCards(root)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if test.what == "an index and an address" {
 				test.wished[1] = strings.ToUpper(cards[3].BDF.String())
-				test.drivers, test.report = "metax vfio-pci metax vfio-pci", "true  2 GPUs are bound to vfio-pci: "+names([]gpu.BDF{cards[1].BDF, cards[3].BDF})
+				test.drivers, test.report = "metax vfio-pci metax vfio-pci", "true  2 GPUs are bound to vfio-pci: "+formatAddresses([]gpu.BDF{cards[1].BDF, cards[3].BDF})
 			}
 			bus := &broken{Bus: NewBus(root)}
 			v := VFIO{Host: root, Bus: bus, Users: nobody, Record: Record(filepath.Join(t.TempDir(), "r")), UUIDs: func(context.Context) map[gpu.BDF]gpu.UUID {

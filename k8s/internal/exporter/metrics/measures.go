@@ -58,11 +58,11 @@ var ofPorts = []rendering{
 	{of: gpu.PortUncorrected, family: PortErrors, unit: 1, labels: []string{gpu.Uncorrected}},
 }
 
-// measures sends the further values of a GPU.
-func measures(send send, r gpu.Reading) {
-	render(send, ofMeasures, r.Measures)
+// sendMeasures sends the further values of a GPU.
+func sendMeasures(send send, r gpu.Reading) {
+	renderMeasures(send, ofMeasures, r.Measures)
 	for _, p := range r.Ports {
-		render(send, ofPorts, p.Measures, strconv.Itoa(p.Number))
+		renderMeasures(send, ofPorts, p.Measures, strconv.Itoa(p.Number))
 	}
 	for _, c := range r.Counters {
 		switch c.Kind {
@@ -82,7 +82,7 @@ func measures(send send, r gpu.Reading) {
 	}
 }
 
-func render(send send, renderings []rendering, m gpu.Measures, labels ...string) {
+func renderMeasures(send send, renderings []rendering, m gpu.Measures, labels ...string) {
 	for _, r := range renderings {
 		if value, ok := m[r.of]; ok {
 			send(r.family, value*r.unit, append(labels[:len(labels):len(labels)], r.labels...)...)
@@ -90,8 +90,8 @@ func render(send send, renderings []rendering, m gpu.Measures, labels ...string)
 	}
 }
 
-// slices sends what is known of a GPU's slices.
-func (s Snapshot) slices(send func(f Family, value float64, user User, more ...string), g gpu.GPU, r gpu.Reading) {
+// sendSlices sends what is known of a GPU's slices.
+func (s Snapshot) sendSlices(send func(f Family, value float64, user User, more ...string), g gpu.GPU, r gpu.Reading) {
 	for _, of := range g.Slices {
 		if of.Kind != gpu.SliceSGPU {
 			continue

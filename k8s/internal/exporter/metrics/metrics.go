@@ -55,7 +55,7 @@ func (c Collector) Collect(to chan<- prometheus.Metric) {
 		s.health(send, c)
 	}
 	if c.Hostname != "" {
-		s.vendor(send, c.Hostname)
+		s.sendVendorMetrics(send, c.Hostname)
 	}
 }
 
@@ -82,13 +82,13 @@ type send func(f Family, value float64, labels ...string)
 
 func (s Snapshot) node(send send) {
 	for source, up := range s.Sources {
-		send(SourceUp, number(up), source)
+		send(SourceUp, boolValue(up), source)
 	}
 	if s.LookAt.IsZero() {
 		return
 	}
 	send(LookTime, float64(s.LookAt.UnixMilli())/1000)
-	send(LookFailed, number(s.Health.Failed != ""))
+	send(LookFailed, boolValue(s.Health.Failed != ""))
 	send(GPUs, float64(len(s.Health.GPUs)))
 	var driver, mode, maca string
 	if d := s.Node.Driver; d != nil {
@@ -123,9 +123,9 @@ func (s Snapshot) gpu(send send, g gpu.GPU, lost int) {
 		send(f, value, append(labels[:len(labels):len(labels)], more...)...)
 	}
 	reading(of, r)
-	measures(of, r)
-	s.slices(func(f Family, value float64, user User, more ...string) {
-		send(f, value, append(append(name[:3:3], user.labels()...), more...)...)
+	sendMeasures(of, r)
+	s.sendSlices(func(f Family, value float64, user User, more ...string) {
+		send(f, value, append(append(name[:3:3], user.labelValues()...), more...)...)
 	}, g, r)
 }
 
@@ -189,7 +189,7 @@ func (s Snapshot) health(send send, c health.Condition) {
 		index = strconv.Itoa(c.Index)
 	}
 	labels := s.labels([]string{index, string(c.UUID), c.BDF.String()}, c.BDF)
-	send(Healthy, number(c.Health == health.Healthy), labels...)
+	send(Healthy, boolValue(c.Health == health.Healthy), labels...)
 	if c.Health != health.Healthy {
 		send(Problem, 1, append(labels, cmp.Or(c.Code, health.Unknown))...)
 	}
@@ -201,10 +201,10 @@ func (s Snapshot) labels(name []string, b gpu.BDF) []string {
 	if of := s.Users[b]; len(of) == 1 {
 		user = of[0]
 	}
-	return append(name[:len(name):len(name)], user.labels()...)
+	return append(name[:len(name):len(name)], user.labelValues()...)
 }
 
-func number(b bool) float64 {
+func boolValue(b bool) float64 {
 	if b {
 		return 1
 	}

@@ -85,7 +85,7 @@ func UsersOf(n gpu.Node, containers []podresources.Container, parts map[string]p
 		}
 	}
 	for _, of := range users {
-		slices.SortFunc(of, func(a, b User) int { return slices.Compare(a.labels(), b.labels()) })
+		slices.SortFunc(of, func(a, b User) int { return slices.Compare(a.labelValues(), b.labelValues()) })
 	}
 	return users
 }
@@ -122,5 +122,5 @@ func gpuOf(n gpu.Node, id string) (gpu.GPU, bool) {
 	return gpu.GPU{}, false
 }
 
-// labels are the values of the labels of a user.
-func (u User) labels() []string { return []string{u.Namespace, u.Pod, u.Container, u.Lease} }
+// labelValues are the values of the labels of a user.
+func (u User) labelValues() []string { return []string{u.Namespace, u.Pod, u.Container, u.Lease} }

@@ -115,8 +115,8 @@ const die = "0"
 // maxUsers is of how many pods that share a GPU each has series of its own of the GPU's use.
 const maxUsers = 16
 
-// vendor sends the metrics with the vendor's names. What is not known has no series.
-func (s Snapshot) vendor(send send, hostname string) {
+// sendVendorMetrics sends the metrics with the vendor's names. What is not known has no series.
+func (s Snapshot) sendVendorMetrics(send send, hostname string) {
 	for _, g := range s.Node.GPUs {
 		v := vendorGPU{GPU: g, r: s.readingOf(g), hostname: hostname, driver: "unknown", users: s.Users[g.BDF], send: send}
 		if d := s.Node.Driver; d != nil {
@@ -199,7 +199,7 @@ func (v vendorGPU) state(s health.State) {
 		if c.Health != health.Healthy {
 			why = cmp.Or(c.Words, c.Reason, c.Code)
 		}
-		v.each(vendorState, number(c.Health == health.Healthy), why)
+		v.each(vendorState, boolValue(c.Health == health.Healthy), why)
 	}
 }
 
@@ -249,9 +249,9 @@ func (v vendorGPU) measures() {
 	if w := v.r.PowerW; w != nil {
 		m.Set(gpu.Milliwatt, float64(*w*1000))
 	}
-	render(v.each, vendorMeasures, m)
+	renderMeasures(v.each, vendorMeasures, m)
 	for _, p := range v.r.Ports {
-		render(func(f Family, value float64, more ...string) {
+		renderMeasures(func(f Family, value float64, more ...string) {
 			v.each(f, value, append(more, strconv.Itoa(p.Number))...)
 		}, vendorPorts, p.Measures)
 	}

@@ -10,21 +10,21 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
-func (s scrubber) node(n *corev1.Node) *corev1.Node {
+func (s scrubber) scrubNode(n *corev1.Node) *corev1.Node {
 	out := &corev1.Node{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Node"},
 		ObjectMeta: metav1.ObjectMeta{
 			Name: s.Word(nodeName, n.Name),
-			Labels: some(n.Labels, corev1.LabelArchStable, corev1.LabelOSStable,
+			Labels: selectKeys(n.Labels, corev1.LabelArchStable, corev1.LabelOSStable,
 				protocol.LabelInstalled, protocol.LabelDriverReady, protocol.LabelDriverMajor, protocol.LabelDriverMinor, protocol.LabelDriverPatch,
 				protocol.LabelDriverMode, protocol.LabelFamily, protocol.LabelMemory, protocol.LabelProduct, protocol.LabelSRIOV, protocol.LabelVFNum),
-			Annotations: s.annotations(n.Annotations, protocol.ScoresAnnotation, protocol.LossesAnnotation, protocol.NodeAnnotation,
+			Annotations: s.scrubAnnotations(n.Annotations, protocol.ScoresAnnotation, protocol.LossesAnnotation, protocol.NodeAnnotation,
 				protocol.StateAnnotation),
 		},
 		Spec: corev1.NodeSpec{Unschedulable: n.Spec.Unschedulable},
 	}
 	for _, t := range n.Spec.Taints {
-		for key := range s.selector(map[string]string{t.Key: ""}) {
+		for key := range s.scrubNodeSelector(map[string]string{t.Key: ""}) {
 			out.Spec.Taints = append(out.Spec.Taints, corev1.Taint{Key: key, Value: s.Text(t.Value), Effect: t.Effect})
 		}
 	}
@@ -32,7 +32,7 @@ func (s scrubber) node(n *corev1.Node) *corev1.Node {
 		KubeletVersion: s.Text(n.Status.NodeInfo.KubeletVersion), ContainerRuntimeVersion: s.Text(n.Status.NodeInfo.ContainerRuntimeVersion),
 		KernelVersion: s.Text(n.Status.NodeInfo.KernelVersion), OSImage: s.Text(n.Status.NodeInfo.OSImage),
 	}
-	out.Status.Capacity, out.Status.Allocatable = resources(n.Status.Capacity), resources(n.Status.Allocatable)
+	out.Status.Capacity, out.Status.Allocatable = schedulingResources(n.Status.Capacity), schedulingResources(n.Status.Allocatable)
 	for _, c := range n.Status.Conditions {
 		kept := corev1.NodeCondition{Type: c.Type, Status: c.Status, Reason: s.Text(c.Reason), Message: s.Text(c.Message), LastTransitionTime: c.LastTransitionTime}
 		out.Status.Conditions = append(out.Status.Conditions, kept)
@@ -40,10 +40,10 @@ func (s scrubber) node(n *corev1.Node) *corev1.Node {
 	return out
 }
 
-func (s scrubber) config(c *corev1.ConfigMap) *corev1.ConfigMap {
+func (s scrubber) scrubConfigMap(c *corev1.ConfigMap) *corev1.ConfigMap {
 	out := &corev1.ConfigMap{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
-		ObjectMeta: metav1.ObjectMeta{Name: c.Name, Namespace: s.namespace(c.Namespace)},
+		ObjectMeta: metav1.ObjectMeta{Name: c.Name, Namespace: s.scrubNamespace(c.Namespace)},
 		Data:       map[string]string{},
 	}
 	for key, text := range c.Data {
@@ -68,7 +68,7 @@ func (s scrubber) setting(text string) string {
 			for key, v := range labels {
 				known[key] = fmt.Sprint(v)
 			}
-			n["nodeSelector"] = s.selector(known)
+			n["nodeSelector"] = s.scrubNodeSelector(known)
 		}
 	}
 	kept, err := yaml.Marshal(nodes)

@@ -13,16 +13,16 @@ import (
 // podLabels are what the chart's programs are found by.
 var podLabels = []string{"app.kubernetes.io/part-of", "app.kubernetes.io/name"}
 
-func (s scrubber) pod(p *corev1.Pod) *corev1.Pod {
+func (s scrubber) scrubPod(p *corev1.Pod) *corev1.Pod {
 	program := objects.IsProgram(p)
 	out := &corev1.Pod{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
 		ObjectMeta: metav1.ObjectMeta{
-			Name: s.Word(podName, p.Name), Namespace: s.namespace(p.Namespace), CreationTimestamp: p.CreationTimestamp, DeletionTimestamp: p.DeletionTimestamp,
-			Annotations: s.annotations(p.Annotations, protocol.PolicyAnnotation, protocol.GPUsAnnotation, protocol.GivenAnnotation, protocol.MACAAnnotation, protocol.HAMiPolicyAnnotation),
+			Name: s.Word(podName, p.Name), Namespace: s.scrubNamespace(p.Namespace), CreationTimestamp: p.CreationTimestamp, DeletionTimestamp: p.DeletionTimestamp,
+			Annotations: s.scrubAnnotations(p.Annotations, protocol.PolicyAnnotation, protocol.GPUsAnnotation, protocol.GivenAnnotation, protocol.MACAAnnotation, protocol.HAMiPolicyAnnotation),
 		},
 		Spec: corev1.PodSpec{
-			SchedulerName: p.Spec.SchedulerName, NodeSelector: s.selector(p.Spec.NodeSelector),
+			SchedulerName: p.Spec.SchedulerName, NodeSelector: s.scrubNodeSelector(p.Spec.NodeSelector),
 			InitContainers: s.containers(p.Spec.InitContainers, program), Containers: s.containers(p.Spec.Containers, program),
 		},
 	}
@@ -30,7 +30,7 @@ func (s scrubber) pod(p *corev1.Pod) *corev1.Pod {
 		out.Spec.NodeName = s.Word(nodeName, p.Spec.NodeName)
 	}
 	if program {
-		out.Labels = some(p.Labels, podLabels...)
+		out.Labels = selectKeys(p.Labels, podLabels...)
 	}
 	out.Status = corev1.PodStatus{Phase: p.Status.Phase, Reason: s.Text(p.Status.Reason), Message: s.Text(p.Status.Message)}
 	for _, c := range p.Status.Conditions {
@@ -45,7 +45,7 @@ func (s scrubber) containers(list []corev1.Container, program bool) (kept []core
 	for _, c := range list {
 		k := corev1.Container{
 			RestartPolicy: c.RestartPolicy,
-			Resources:     corev1.ResourceRequirements{Limits: resources(c.Resources.Limits), Requests: resources(c.Resources.Requests)},
+			Resources:     corev1.ResourceRequirements{Limits: schedulingResources(c.Resources.Limits), Requests: schedulingResources(c.Resources.Requests)},
 		}
 		if program {
 			for _, arg := range c.Args {
@@ -59,12 +59,12 @@ func (s scrubber) containers(list []corev1.Container, program bool) (kept []core
 	return kept
 }
 
-// event returns an Event. Its own name has that of the object in it, so it gets a number.
-func (s scrubber) event(e *corev1.Event, i int) *corev1.Event {
+// scrubEvent returns an Event. Its own name has that of the object in it, so it gets a number.
+func (s scrubber) scrubEvent(e *corev1.Event, i int) *corev1.Event {
 	out := &corev1.Event{
 		TypeMeta:       metav1.TypeMeta{APIVersion: "v1", Kind: "Event"},
-		ObjectMeta:     metav1.ObjectMeta{Name: fmt.Sprintf("event-%d", i+1), Namespace: s.namespace(e.Namespace)},
-		InvolvedObject: corev1.ObjectReference{Kind: e.InvolvedObject.Kind, Namespace: s.namespace(e.InvolvedObject.Namespace)},
+		ObjectMeta:     metav1.ObjectMeta{Name: fmt.Sprintf("event-%d", i+1), Namespace: s.scrubNamespace(e.Namespace)},
+		InvolvedObject: corev1.ObjectReference{Kind: e.InvolvedObject.Kind, Namespace: s.scrubNamespace(e.InvolvedObject.Namespace)},
 		Reason:         s.Text(e.Reason), Message: s.Text(e.Message), Type: e.Type, Count: e.Count,
 		LastTimestamp: metav1.NewTime(objects.LastTime(*e).UTC()),
 	}

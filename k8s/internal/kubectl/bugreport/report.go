@@ -30,16 +30,16 @@ func New(o objects.Objects, versions []string) ([]byte, error) {
 	}
 	var all []runtime.Object
 	for i := range o.Nodes {
-		all = append(all, s.node(&o.Nodes[i]))
+		all = append(all, s.scrubNode(&o.Nodes[i]))
 	}
 	for i := range o.Configs {
-		all = append(all, s.config(&o.Configs[i]))
+		all = append(all, s.scrubConfigMap(&o.Configs[i]))
 	}
 	for i := range o.Pods {
-		all = append(all, s.pod(&o.Pods[i]))
+		all = append(all, s.scrubPod(&o.Pods[i]))
 	}
 	for i := range o.Events {
-		all = append(all, s.event(&o.Events[i], i))
+		all = append(all, s.scrubEvent(&o.Events[i], i))
 	}
 	items := []map[string]any{}
 	for _, object := range all {

@@ -97,17 +97,17 @@ func isPublic(name string) bool {
 	return name == "" || name == metav1.NamespaceDefault || name == protocol.Namespace || strings.HasPrefix(name, "kube-")
 }
 
-func (s scrubber) namespace(name string) string {
+func (s scrubber) scrubNamespace(name string) string {
 	if isPublic(name) {
 		return name
 	}
 	return s.Word(namespace, name)
 }
 
-// annotations returns those with the keys.
-func (s scrubber) annotations(all map[string]string, keys ...string) map[string]string {
+// scrubAnnotations returns those with the keys.
+func (s scrubber) scrubAnnotations(all map[string]string, keys ...string) map[string]string {
 	kept := map[string]string{}
-	for key, v := range some(all, keys...) {
+	for key, v := range selectKeys(all, keys...) {
 		form, ok := s.values[v]
 		if !ok {
 			form = s.Text(v)
@@ -117,8 +117,8 @@ func (s scrubber) annotations(all map[string]string, keys ...string) map[string]
 	return kept
 }
 
-// some returns those of the values whose keys are listed.
-func some(values map[string]string, keys ...string) map[string]string {
+// selectKeys returns those of the values whose keys are listed.
+func selectKeys(values map[string]string, keys ...string) map[string]string {
 	kept := map[string]string{}
 	for _, key := range keys {
 		if v, ok := values[key]; ok {
@@ -128,8 +128,8 @@ func some(values map[string]string, keys ...string) map[string]string {
 	return kept
 }
 
-// resources returns those of GPUs, and those by which every scheduler judges.
-func resources(list corev1.ResourceList) corev1.ResourceList {
+// schedulingResources returns those of GPUs, and those by which every scheduler judges.
+func schedulingResources(list corev1.ResourceList) corev1.ResourceList {
 	kept := corev1.ResourceList{}
 	for name, q := range list {
 		if strings.HasPrefix(string(name), protocol.LabelPrefix) || name == corev1.ResourceCPU || name == corev1.ResourceMemory || name == corev1.ResourcePods {
@@ -139,9 +139,9 @@ func resources(list corev1.ResourceList) corev1.ResourceList {
 	return kept
 }
 
-// selector returns a selector of Nodes. Keys of Kubernetes and of MetaX are kept; those of others
+// scrubNodeSelector returns a selector of Nodes. Keys of Kubernetes and of MetaX are kept; those of others
 // are replaced, as names are.
-func (s scrubber) selector(values map[string]string) map[string]string {
+func (s scrubber) scrubNodeSelector(values map[string]string) map[string]string {
 	kept := map[string]string{}
 	for key, v := range values {
 		if !isKnownKey(key) {

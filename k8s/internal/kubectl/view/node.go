@@ -81,7 +81,7 @@ func newNode(object *corev1.Node, pods []Pod, shapes *nodescore.Shapes) Node {
 		allocatable := object.Status.Allocatable[name]
 		r := Resource{Name: string(name), Capacity: int(capacity.Value()), Allocatable: int(allocatable.Value())}
 		for _, p := range pods {
-			r.Requested += p.requests(r.Name)
+			r.Requested += p.requestedCount(r.Name)
 		}
 		n.Resources = append(n.Resources, r)
 		if name == protocol.Resource {

@@ -98,7 +98,7 @@ func (p Pod) healthText() string {
 	return "unhealthy: " + wording.Some(p.Unhealthy, mostLines)
 }
 
-func (p Pod) requests(resource string) int {
+func (p Pod) requestedCount(resource string) int {
 	if resource == protocol.SliceResource {
 		return p.Slices
 	}
@@ -108,7 +108,7 @@ func (p Pod) requests(resource string) int {
 // podRows are the pods as rows of a table, without a head.
 func podRows(pods []Pod) (rows [][]string) {
 	for _, p := range pods {
-		rows = append(rows, []string{p.Namespace, p.Name, number(p.GPUs), number(p.Slices), p.Node, p.State})
+		rows = append(rows, []string{p.Namespace, p.Name, formatCount(p.GPUs), formatCount(p.Slices), p.Node, p.State})
 	}
 	return rows
 }

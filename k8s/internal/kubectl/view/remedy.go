@@ -37,16 +37,16 @@ const (
 	EndPods      RemedyKind = "endPods"
 )
 
-// remedies returns what would make the pod fit. judged are the judgements of the Nodes.
-func (j judge) remedies(judged []nodescore.Judgement) (all []Remedy) {
+// findRemedies returns what would make the pod fit. judged are the judgements of the Nodes.
+func (j judge) findRemedies(judged []nodescore.Judgement) (all []Remedy) {
 	if fits := j.where(func(i int) bool { return judged[i].Fits }); len(fits) > 0 {
-		return []Remedy{{Kind: Other, Nodes: fits, Text: "enough GPUs are free on " + some(fits) + ": the scheduler has not placed the pod yet, or something other than GPUs is missing"}}
+		return []Remedy{{Kind: Other, Nodes: fits, Text: "enough GPUs are free on " + shortNameList(fits) + ": the scheduler has not placed the pod yet, or something other than GPUs is missing"}}
 	}
 	all = append(all, j.fewer()...)
 	blocked := map[obstacle][]string{}
 	var order []obstacle
 	for _, n := range j.nodes {
-		if o := j.obstacle(n); o.text != "" && j.ofGPUs(n, j.request).Fits {
+		if o := j.obstacleOn(n); o.text != "" && j.ofGPUs(n, j.request).Fits {
 			if blocked[o] == nil {
 				order = append(order, o)
 			}
@@ -54,7 +54,7 @@ func (j judge) remedies(judged []nodescore.Judgement) (all []Remedy) {
 		}
 	}
 	for _, o := range order {
-		all = append(all, Remedy{Kind: o.kind, Nodes: blocked[o], Text: fmt.Sprintf("%s: %s", some(blocked[o]), map[RemedyKind]string{
+		all = append(all, Remedy{Kind: o.kind, Nodes: blocked[o], Text: fmt.Sprintf("%s: %s", shortNameList(blocked[o]), map[RemedyKind]string{
 			Uncordon: "has the GPUs, but is cordoned (kubectl uncordon NODE)",
 			Repair:   "has the GPUs, but is not ready",
 			Tolerate: "has the GPUs, but " + o.text,
@@ -62,21 +62,21 @@ func (j judge) remedies(judged []nodescore.Judgement) (all []Remedy) {
 		}[o.kind])})
 	}
 	if nodes := j.where(func(i int) bool { return !judged[i].Never && j.isEnough(j.nodes[i], j.nodes[i].Unhealthy) }); len(nodes) > 0 {
-		all = append(all, Remedy{Kind: Repair, Nodes: nodes, Text: some(nodes) + ": has enough GPUs when its unhealthy ones are repaired (kubectl metax top node NODE)"})
+		all = append(all, Remedy{Kind: Repair, Nodes: nodes, Text: shortNameList(nodes) + ": has enough GPUs when its unhealthy ones are repaired (kubectl metax top node NODE)"})
 	}
 	if nodes := j.where(func(i int) bool { return !judged[i].Never && j.isEnough(j.nodes[i], j.nodes[i].Outside) }); len(nodes) > 0 {
-		all = append(all, Remedy{Kind: EndOutside, Nodes: nodes, Text: some(nodes) + ": has enough GPUs when those in use outside Kubernetes are free (there: metax-ctk ps)"})
+		all = append(all, Remedy{Kind: EndOutside, Nodes: nodes, Text: shortNameList(nodes) + ": has enough GPUs when those in use outside Kubernetes are free (there: metax-ctk ps)"})
 	}
 	return append(all, j.ends(judged)...)
 }
 
 // isEnough reports whether so many more GPUs, at least one, would be enough on a Node.
 func (j judge) isEnough(n Node, more int) bool {
-	return more > 0 && j.obstacle(n).text == "" && n.usable()+more-n.known.Requested >= j.request.GPUs
+	return more > 0 && j.obstacleOn(n).text == "" && n.usableDevices()+more-n.known.Requested >= j.request.GPUs
 }
 
-// usable is how many devices pods can have together.
-func (n Node) usable() int {
+// usableDevices is how many devices pods can have together.
+func (n Node) usableDevices() int {
 	if n.Source == fromAnnotations && n.known.Allocatable <= n.GPUs {
 		return min(n.known.Allocatable, n.GPUs-n.Unhealthy-n.Outside)
 	}
@@ -96,15 +96,15 @@ func (j judge) where(is func(int) bool) (names []string) {
 func (j judge) fewer() []Remedy {
 	most := 0
 	for _, n := range j.nodes {
-		most = max(most, n.usable()-n.known.Requested)
+		most = max(most, n.usableDevices()-n.known.Requested)
 	}
 	for r := j.request; r.GPUs > 1; {
 		if r.GPUs = min(r.GPUs-1, most); r.GPUs < 1 {
 			break
 		}
-		nodes := j.where(func(i int) bool { return j.of(j.nodes[i], r).Fits })
+		nodes := j.where(func(i int) bool { return j.judgeNode(j.nodes[i], r).Fits })
 		if len(nodes) > 0 {
-			return []Remedy{{Kind: RequestFewer, Nodes: nodes, GPUs: r.GPUs, Text: fmt.Sprintf("with %s instead of %d, it fits on %s", wording.Count(r.GPUs, "GPU"), j.request.GPUs, some(nodes))}}
+			return []Remedy{{Kind: RequestFewer, Nodes: nodes, GPUs: r.GPUs, Text: fmt.Sprintf("with %s instead of %d, it fits on %s", wording.Count(r.GPUs, "GPU"), j.request.GPUs, shortNameList(nodes))}}
 		}
 	}
 	return nil
@@ -119,13 +119,13 @@ func (j judge) ends(judged []nodescore.Judgement) []Remedy {
 	}
 	var ways []way
 	for i, n := range j.nodes {
-		if judged[i].Never || j.obstacle(n).text != "" || n.usable() < j.request.GPUs {
+		if judged[i].Never || j.obstacleOn(n).text != "" || n.usableDevices() < j.request.GPUs {
 			continue
 		}
 		w := way{node: n.Name}
 		pods := slices.DeleteFunc(slices.Clone(n.pods), func(p Pod) bool { return p.GPUs == 0 })
 		slices.SortStableFunc(pods, func(a, b Pod) int { return cmp.Compare(a.GPUs, b.GPUs) })
-		for missing := j.request.GPUs - (n.usable() - n.known.Requested); missing > 0 && len(pods) > 0; {
+		for missing := j.request.GPUs - (n.usableDevices() - n.known.Requested); missing > 0 && len(pods) > 0; {
 			// The smallest pod that is enough, or else the largest.
 			at := slices.IndexFunc(pods, func(p Pod) bool { return p.GPUs >= missing })
 			if at < 0 {
@@ -164,4 +164,4 @@ func (j judge) ends(judged []nodescore.Judgement) []Remedy {
 // mostNames bounds how many names are in a line.
 const mostNames = 3
 
-func some(names []string) string { return strings.TrimSpace(wording.Some(names, mostNames)) }
+func shortNameList(names []string) string { return strings.TrimSpace(wording.Some(names, mostNames)) }

@@ -108,7 +108,7 @@ func (n *Node) addRoom(room map[int]int) {
 // Text is the view as a table and lines.
 func (c Cluster) Text() string {
 	if c.Total.Nodes == 0 {
-		return "no node with MetaX GPUs\n" + lines(c.Missing)
+		return "no node with MetaX GPUs\n" + firstLines(c.Missing)
 	}
 	rows := [][]string{{"PRODUCT", "NODES", "GPUS", "FREE", "IN USE", "UNHEALTHY", "OUTSIDE"}}
 	all := c.Products
@@ -118,7 +118,7 @@ func (c Cluster) Text() string {
 		all = slices.Concat(all, []Product{total})
 	}
 	for _, p := range all {
-		rows = append(rows, append([]string{cmp.Or(p.Name, "unknown"), number(p.Nodes)}, p.Counts.cells()...))
+		rows = append(rows, append([]string{cmp.Or(p.Name, "unknown"), formatCount(p.Nodes)}, p.Counts.tableCells()...))
 	}
 	var b strings.Builder
 	b.WriteString(terminal.Table(rows))
@@ -143,15 +143,15 @@ func (c Cluster) Text() string {
 		}
 		problems = append(problems, p.Message)
 	}
-	b.WriteString(lines(problems) + lines(c.Missing))
+	b.WriteString(firstLines(problems) + firstLines(c.Missing))
 	return b.String()
 }
 
 // mostLines bounds what is listed below a table.
 const mostLines = 10
 
-// lines are the first of a list, each in a line, and how many more there are.
-func lines(list []string) string {
+// firstLines are the first of a list, each in a line, and how many more there are.
+func firstLines(list []string) string {
 	var b strings.Builder
 	for i, line := range list {
 		if i == mostLines {
@@ -163,9 +163,9 @@ func lines(list []string) string {
 	return b.String()
 }
 
-func (c Counts) cells() []string {
-	return []string{number(c.GPUs), number(c.Free), number(c.InUse), number(c.Unhealthy), number(c.Outside)}
+func (c Counts) tableCells() []string {
+	return []string{formatCount(c.GPUs), formatCount(c.Free), formatCount(c.InUse), formatCount(c.Unhealthy), formatCount(c.Outside)}
 }
 
-// number is a count in a table.
-func number(n int) string { return strconv.Itoa(n) }
+// formatCount is a count in a table.
+func formatCount(n int) string { return strconv.Itoa(n) }

@@ -33,13 +33,13 @@ var nodeHead = []string{"NODE", "PRODUCT", "GPUS", "FREE", "IN USE", "UNHEALTHY"
 func (n Node) row() []string {
 	var domains, requested []string
 	for _, free := range n.FreeByDomain {
-		domains = append(domains, number(free))
+		domains = append(domains, formatCount(free))
 	}
 	for _, r := range n.Resources {
 		_, short, _ := strings.Cut(r.Name, "/")
 		requested = append(requested, fmt.Sprintf("%d/%d %s", r.Requested, r.Allocatable, short))
 	}
-	return slices.Concat([]string{n.Name, n.Product}, n.Counts.cells(),
+	return slices.Concat([]string{n.Name, n.Product}, n.Counts.tableCells(),
 		[]string{strings.Join(domains, "+"), strings.Join(requested, ", "), strings.Join(n.Status, ", ")})
 }
 
@@ -60,7 +60,7 @@ func (l NodeList) Text() string {
 	if counted > 0 {
 		text += fmt.Sprintf("%s without valid annotations of metax-gpu-device: the numbers are those of resources and requests\n", wording.Count(counted, "node"))
 	}
-	return text + lines(l.Missing)
+	return text + firstLines(l.Missing)
 }
 
 // NodeDetails are one Node with its GPUs and pods.
@@ -100,7 +100,7 @@ type Event struct {
 func NewNodeDetails(o objects.Objects) NodeDetails {
 	nodes, _ := newNodes(o, new(nodescore.Shapes))
 	n := nodes[0]
-	d := NodeDetails{APIVersion: apiVersion, Kind: "TopNode", Node: n, Pods: []Pod{}, Events: events(o, "Node", "", n.Name), Missing: o.Missing}
+	d := NodeDetails{APIVersion: apiVersion, Kind: "TopNode", Node: n, Pods: []Pod{}, Events: eventsAbout(o, "Node", "", n.Name), Missing: o.Missing}
 	for _, p := range Pods(o) {
 		if p.Node == n.Name {
 			d.Pods = append(d.Pods, p)
@@ -112,8 +112,8 @@ func NewNodeDetails(o objects.Objects) NodeDetails {
 	return d
 }
 
-// events returns the Events about an object, the last ones at the end.
-func events(o objects.Objects, kind, namespace, name string) []Event {
+// eventsAbout returns the Events about an object, the last ones at the end.
+func eventsAbout(o objects.Objects, kind, namespace, name string) []Event {
 	list := []Event{}
 	for _, e := range o.Events {
 		if e.InvolvedObject.Kind != kind || e.InvolvedObject.Name != name || e.InvolvedObject.Namespace != namespace {
@@ -136,12 +136,12 @@ func (d NodeDetails) Text() string {
 		for _, g := range d.GPUs {
 			domain, numa := "", ""
 			if g.Domain > 0 {
-				domain = number(g.Domain)
+				domain = formatCount(g.Domain)
 			}
 			if g.NUMA >= 0 {
-				numa = number(g.NUMA)
+				numa = formatCount(g.NUMA)
 			}
-			rows = append(rows, []string{number(g.Index), g.Model, string(g.UUID), numa, domain, g.State})
+			rows = append(rows, []string{formatCount(g.Index), g.Model, string(g.UUID), numa, domain, g.State})
 		}
 		b.WriteString("\n" + terminal.Table(rows))
 	} else {
@@ -153,11 +153,11 @@ func (d NodeDetails) Text() string {
 	if len(d.Events) > 0 {
 		rows := [][]string{{"LAST", "COUNT", "EVENT", "MESSAGE"}}
 		for _, e := range d.Events[max(0, len(d.Events)-mostLines):] {
-			rows = append(rows, []string{e.Time, number(e.Count), e.Reason, e.Message})
+			rows = append(rows, []string{e.Time, formatCount(e.Count), e.Reason, e.Message})
 		}
 		b.WriteString("\n" + terminal.Table(rows))
 	}
-	if text := lines(d.Node.Problems) + lines(d.Missing); text != "" {
+	if text := firstLines(d.Node.Problems) + firstLines(d.Missing); text != "" {
 		b.WriteString("\n" + text)
 	}
 	return b.String()

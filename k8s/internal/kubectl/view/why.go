@@ -71,7 +71,7 @@ type Own struct {
 func NewWhy(o objects.Objects, object *corev1.Pod) Why {
 	pod := newPod(object)
 	w := Why{APIVersion: apiVersion, Kind: "Why", Pod: pod, Nodes: []Verdict{}, Remedies: []Remedy{}, Notes: o.Missing}
-	w.Events = events(o, "Pod", pod.Namespace, pod.Name)
+	w.Events = eventsAbout(o, "Pod", pod.Namespace, pod.Name)
 	e := newExtender(o)
 	request, errs := nodescore.RequestOf(object, protocol.Resource, e.policy)
 	w.Policy = request.Policy.String()
@@ -98,8 +98,8 @@ func NewWhy(o objects.Objects, object *corev1.Pod) Why {
 	}
 	judged := make([]nodescore.Judgement, len(j.nodes))
 	for i, n := range j.nodes {
-		judged[i] = j.of(n, request)
-		w.largest = max(w.largest, n.GPUs, n.usable())
+		judged[i] = j.judgeNode(n, request)
+		w.largest = max(w.largest, n.GPUs, n.usableDevices())
 	}
 	for i, rank := range nodescore.Ranks(judged, request, e.weights) {
 		v := verdict(judged[i], rank)
@@ -112,7 +112,7 @@ func NewWhy(o objects.Objects, object *corev1.Pod) Why {
 		w.Nodes = append(w.Nodes, v)
 	}
 	if on < 0 {
-		w.Remedies = append(w.Remedies, j.remedies(judged)...)
+		w.Remedies = append(w.Remedies, j.findRemedies(judged)...)
 	}
 	if !e.runs && len(o.Missing) == 0 && slices.ContainsFunc(w.Nodes, func(v Verdict) bool { return v.Rank > 0 }) {
 		w.Notes = append(w.Notes, "no metax-gpu-aware runs in this cluster, so kube-scheduler does not know these ranks")
@@ -177,11 +177,11 @@ type judge struct {
 	request nodescore.Request
 }
 
-// of judges a Node as kube-scheduler with metax-gpu-aware does, as far as GPUs, labels, taints and
+// judgeNode judges a Node as kube-scheduler with metax-gpu-aware does, as far as GPUs, labels, taints and
 // the state of the Node are concerned.
-func (j judge) of(n Node, r nodescore.Request) nodescore.Judgement {
+func (j judge) judgeNode(n Node, r nodescore.Request) nodescore.Judgement {
 	of := j.ofGPUs(n, r)
-	if obstacle := j.obstacle(n); obstacle.text != "" {
+	if obstacle := j.obstacleOn(n); obstacle.text != "" {
 		if of.Fits {
 			of = nodescore.Judgement{Node: n.Name, Reason: obstacle.text}
 		} else {
@@ -210,7 +210,7 @@ type obstacle struct {
 	text string
 }
 
-func (j judge) obstacle(n Node) obstacle {
+func (j judge) obstacleOn(n Node) obstacle {
 	if ok, err := nodeaffinity.GetRequiredNodeAffinity(j.pod).Match(n.object); err != nil || !ok {
 		return obstacle{Select, "its labels do not match the pod's node selector or affinity"}
 	}

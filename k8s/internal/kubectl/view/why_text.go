@@ -51,11 +51,11 @@ func (w Why) Text() string {
 	if len(w.Events) > 0 {
 		rows := [][]string{{"LAST", "COUNT", "EVENT", "MESSAGE"}}
 		for _, e := range w.Events[max(0, len(w.Events)-mostLines):] {
-			rows = append(rows, []string{e.Time, number(e.Count), e.Reason, e.Message})
+			rows = append(rows, []string{e.Time, formatCount(e.Count), e.Reason, e.Message})
 		}
 		b.WriteString("\n" + terminal.Table(rows))
 	}
-	if text := lines(w.Notes); text != "" {
+	if text := firstLines(w.Notes); text != "" {
 		b.WriteString("\n" + text)
 	}
 	return b.String()
@@ -103,14 +103,14 @@ func (w Why) rows() [][]string {
 	rows := [][]string{{"RANK", "NODES", "SUCH AS", "LINK", "SCORE", "LOSS", "WHY"}}
 	for i, k := range kinds {
 		if i == mostLines {
-			rows = append(rows, []string{"", number(len(kinds) - i), "", "", "", "", "more reasons: -o json has all"})
+			rows = append(rows, []string{"", formatCount(len(kinds) - i), "", "", "", "", "more reasons: -o json has all"})
 			break
 		}
-		row := []string{"", number(len(members[k])), some(members[k]), k.link, "", "", k.reason}
+		row := []string{"", formatCount(len(members[k])), shortNameList(members[k]), k.link, "", "", k.reason}
 		if k.fits {
-			row[0] = number(k.rank)
+			row[0] = formatCount(k.rank)
 			if k.by != "counts" {
-				row[4], row[5] = number(k.score), number(k.loss)
+				row[4], row[5] = formatCount(k.score), formatCount(k.loss)
 			}
 			if k.reason == "" {
 				row[6] = "fits"

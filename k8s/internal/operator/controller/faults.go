@@ -168,8 +168,8 @@ func hasLost(pod *corev1.Pod, c faults.Candidate) bool {
 		pod.DeletionTimestamp == nil && (owner == nil || owner.Kind != "Node")
 }
 
-// watch makes the manager call Faults.
-func (f *Faults) watch(m manager.Manager, only reconcile.Request, options controller.Options) error {
+// setupWithManager makes the manager call Faults.
+func (f *Faults) setupWithManager(m manager.Manager, only reconcile.Request, options controller.Options) error {
 	always := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request { return []reconcile.Request{only} })
 	changed := predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok1 := e.ObjectOld.(*corev1.Node)

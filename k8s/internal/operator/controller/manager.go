@@ -100,7 +100,7 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 		LeaderElection: true, LeaderElectionID: protocol.Operator, LeaderElectionNamespace: o.Namespace, LeaderElectionReleaseOnCancel: true,
 		Cache: cache.Options{
 			ByObject:         cached(o),
-			DefaultTransform: slim,
+			DefaultTransform: trimForCache,
 		},
 	})
 	if err != nil {
@@ -117,11 +117,11 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 		return kube.PolicyV1().Evictions(e.Namespace).Evict(ctx, e)
 	}
 	r.Upgrader = &Upgrader{Client: m.GetClient(), Namespace: o.Namespace, Upgrades: o.Upgrades, Log: o.Log, Now: o.clock().Now, Evict: evict}
-	if err = r.Upgrader.watch(m, only, o.queue()); err != nil {
+	if err = r.Upgrader.setupWithManager(m, only, o.queue()); err != nil {
 		return fmt.Errorf("watch the nodes' drivers: %w", err)
 	}
 	r.Faults = &Faults{Client: m.GetClient(), Pods: m.GetAPIReader(), Mode: cmp.Or(o.OnFatal, faults.None), Log: o.Log, Now: o.clock().Now, Evict: evict}
-	if err = r.Faults.watch(m, only, o.queue()); err != nil {
+	if err = r.Faults.setupWithManager(m, only, o.queue()); err != nil {
 		return fmt.Errorf("watch the nodes' GPUs: %w", err)
 	}
 	all := builder.ControllerManagedBy(m).
@@ -195,7 +195,7 @@ func (o Options) configMaps() map[string]string {
 // configCache is a cache of one ConfigMap, so that list and watch by its name are enough.
 func configCache(m manager.Manager, config *rest.Config, namespace, name string) (cache.Cache, error) {
 	one, err := cache.New(config, cache.Options{
-		HTTPClient: m.GetHTTPClient(), Scheme: m.GetScheme(), Mapper: m.GetRESTMapper(), DefaultTransform: slim,
+		HTTPClient: m.GetHTTPClient(), Scheme: m.GetScheme(), Mapper: m.GetRESTMapper(), DefaultTransform: trimForCache,
 		ByObject: map[client.Object]cache.ByObject{&corev1.ConfigMap{}: {Namespaces: map[string]cache.Config{
 			namespace: {FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name)},
 		}}},
@@ -241,15 +241,15 @@ func cached(o Options) map[client.Object]cache.ByObject {
 	return objects
 }
 
-// watch makes the manager call the Upgrader, about once in a second at most.
-func (u *Upgrader) watch(m manager.Manager, only reconcile.Request, options controller.Options) error {
+// setupWithManager makes the manager call the Upgrader, about once in a second at most.
+func (u *Upgrader) setupWithManager(m manager.Manager, only reconcile.Request, options controller.Options) error {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	soon := func(q queue) { q.AddAfter(only, time.Second) }
 	later := handler.Funcs{
 		CreateFunc: func(_ context.Context, _ event.CreateEvent, q queue) { soon(q) },
 		DeleteFunc: func(_ context.Context, _ event.DeleteEvent, q queue) { soon(q) },
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
-			if differs(e.ObjectOld, e.ObjectNew) {
+			if readFieldsDiffer(e.ObjectOld, e.ObjectNew) {
 				soon(q)
 			}
 		},

@@ -12,9 +12,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
-// slim leaves out of the memory what is not read: of a node, everything but the labels, the annotations of this project,
+// trimForCache leaves out of the memory what is not read: of a node, everything but the labels, the annotations of this project,
 // whether it is cordoned, its taints, whether it is ready, and which change of the mode waits. A pod that looks at a GPU stays whole.
-func slim(object any) (any, error) {
+func trimForCache(object any) (any, error) {
 	switch o := object.(type) {
 	case *corev1.Node:
 		n := &corev1.Node{ObjectMeta: slimMeta(o.ObjectMeta, protocol.ReportsAnnotation, protocol.UpgradeAnnotation, protocol.FaultsAnnotation)}
@@ -77,8 +77,8 @@ func slimMeta(m metav1.ObjectMeta, annotations ...string) metav1.ObjectMeta {
 	}
 }
 
-// differs reports whether what is read of a node or a pod differs.
-func differs(before, after client.Object) bool {
+// readFieldsDiffer reports whether what is read of a node or a pod differs.
+func readFieldsDiffer(before, after client.Object) bool {
 	if !maps.Equal(before.GetLabels(), after.GetLabels()) || !maps.Equal(before.GetAnnotations(), after.GetAnnotations()) ||
 		(before.GetDeletionTimestamp() == nil) != (after.GetDeletionTimestamp() == nil) {
 		return true

@@ -20,15 +20,15 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
 )
 
-// snapshot reads what the cluster is like.
-func (u *Upgrader) snapshot(ctx context.Context, o *v1alpha1.ClusterOperator) (s rollout.Snapshot, err error) {
+// readSnapshot reads what the cluster is like.
+func (u *Upgrader) readSnapshot(ctx context.Context, o *v1alpha1.ClusterOperator) (s rollout.Snapshot, err error) {
 	s.Now = u.Now()
 	if o.Status.DriverUpgrade != nil {
 		for _, n := range o.Status.DriverUpgrade.Nodes {
 			s.Taken = append(s.Taken, rollout.Take{Name: n.Name, Turn: n.Turn})
 		}
 	}
-	if s.Nodes, err = u.nodes(ctx); err != nil {
+	if s.Nodes, err = u.listRolloutNodes(ctx); err != nil {
 		return s, err
 	}
 	var list appsv1.DaemonSetList
@@ -55,8 +55,8 @@ func (u *Upgrader) snapshot(ctx context.Context, o *v1alpha1.ClusterOperator) (s
 	return s, u.pods(ctx, &s, set.Spec.Template.Annotations[plan.TemplateAnnotation])
 }
 
-// nodes are those with a GPU or with something left of an upgrade, without their pods.
-func (u *Upgrader) nodes(ctx context.Context) (nodes []rollout.Node, err error) {
+// listRolloutNodes are those with a GPU or with something left of an upgrade, without their pods.
+func (u *Upgrader) listRolloutNodes(ctx context.Context) (nodes []rollout.Node, err error) {
 	var list corev1.NodeList
 	if err := u.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list the Nodes: %w", err)

@@ -66,7 +66,7 @@ func (u *Upgrader) Reconcile(ctx context.Context, request reconcile.Request) (re
 	if o == nil {
 		return reconcile.Result{}, err
 	}
-	s, err := u.snapshot(ctx, o)
+	s, err := u.readSnapshot(ctx, o)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -106,7 +106,7 @@ func first[T any](list []T, most int, more bool) ([]T, int, bool) {
 func (u *Upgrader) Release(ctx context.Context) (done bool, err error) {
 	u.mutex.Lock()
 	defer u.mutex.Unlock()
-	nodes, err := u.nodes(ctx)
+	nodes, err := u.listRolloutNodes(ctx)
 	if err != nil {
 		return false, err
 	}

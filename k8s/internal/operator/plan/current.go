@@ -25,8 +25,8 @@ const (
 	TemplateAnnotation = "gpu.metax-tech.com/template"
 )
 
-// own makes a DaemonSet the operator's. It ends with the ClusterOperator.
-func own(set *appsv1.DaemonSet, o *v1alpha1.ClusterOperator) {
+// adoptDaemonSet makes a DaemonSet the operator's. It ends with the ClusterOperator.
+func adoptDaemonSet(set *appsv1.DaemonSet, o *v1alpha1.ClusterOperator) {
 	yes := true
 	set.OwnerReferences = []metav1.OwnerReference{{
 		APIVersion: v1alpha1.GroupVersion.String(), Kind: "ClusterOperator", Name: o.Name, UID: o.UID, Controller: &yes,
@@ -34,14 +34,14 @@ func own(set *appsv1.DaemonSet, o *v1alpha1.ClusterOperator) {
 	if set.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType {
 		template := &set.Spec.Template
 		delete(template.Annotations, TemplateAnnotation)
-		annotate(&template.ObjectMeta, RevisionAnnotation, hash(driverOf(template.Spec)))
-		annotate(&template.ObjectMeta, TemplateAnnotation, hash(template))
+		setAnnotation(&template.ObjectMeta, RevisionAnnotation, hash(driverOf(template.Spec)))
+		setAnnotation(&template.ObjectMeta, TemplateAnnotation, hash(template))
 	}
 	delete(set.Annotations, hashAnnotation)
-	annotate(&set.ObjectMeta, hashAnnotation, hash(Fields(set)))
+	setAnnotation(&set.ObjectMeta, hashAnnotation, hash(Fields(set)))
 }
 
-func annotate(m *metav1.ObjectMeta, name, value string) {
+func setAnnotation(m *metav1.ObjectMeta, name, value string) {
 	if m.Annotations == nil {
 		m.Annotations = map[string]string{}
 	}

@@ -21,15 +21,15 @@ func driverState(in Input) outcome {
 		return outcome{}
 	case !loadsDriver(in):
 		if n := len(in.Nodes.NoDriver); n > 0 {
-			return said(kind, false, Incomplete, "%d of %d nodes with a GPU have no driver: %s. Install it there, or set driver.deployPolicy", n, in.Nodes.GPU, wording.Some(in.Nodes.NoDriver, mostNames))
+			return conditionOutcome(kind, false, Incomplete, "%d of %d nodes with a GPU have no driver: %s. Install it there, or set driver.deployPolicy", n, in.Nodes.GPU, wording.Some(in.Nodes.NoDriver, mostNames))
 		}
-		return said(kind, true, Host, "%[1]d of %[1]d nodes with a GPU have a driver", in.Nodes.GPU)
+		return conditionOutcome(kind, true, Host, "%[1]d of %[1]d nodes with a GPU have a driver", in.Nodes.GPU)
 	case d.FwUpgradePolicy != "" && d.FwUpgradePolicy != "Never":
-		out := said(kind, false, NotBuilt, "this version writes no firmware: set driver.fwUpgradePolicy to Never")
+		out := conditionOutcome(kind, false, NotBuilt, "this version writes no firmware: set driver.fwUpgradePolicy to Never")
 		out.keep = protocol.Driver
 		return out
 	}
-	out := whereGPUs(in, deployed(in, kind, protocol.Driver, d.Component), protocol.Driver)
+	out := whereGPUs(in, componentOutcome(in, kind, protocol.Driver, d.Component), protocol.Driver)
 	out.missing = driverMissing(in.Nodes)
 	return out
 }

@@ -9,7 +9,7 @@ func exporterState(in Input) outcome {
 		return outcome{}
 	}
 	if in.Operator.Spec.MinimalMode {
-		return said("DataExporterReady", true, Minimal, "%s is not deployed in minimal mode", protocol.Exporter)
+		return conditionOutcome("DataExporterReady", true, Minimal, "%s is not deployed in minimal mode", protocol.Exporter)
 	}
-	return withDriver(in, whereGPUs(in, deployed(in, "DataExporterReady", protocol.Exporter, c), protocol.Exporter))
+	return withDriver(in, whereGPUs(in, componentOutcome(in, "DataExporterReady", protocol.Exporter, c), protocol.Exporter))
 }

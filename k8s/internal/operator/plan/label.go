@@ -7,17 +7,17 @@ import (
 
 // labelState deploys gpu-label on every node: its labels are the gates of everything else.
 func labelState(in Input) outcome {
-	return deployed(in, "LabelgenReady", protocol.Label, in.Operator.Spec.Labelgen)
+	return componentOutcome(in, "LabelgenReady", protocol.Label, in.Operator.Spec.Labelgen)
 }
 
-// deployed is the state of a component that is a DaemonSet, unless it is switched off. With a mistake in the
+// componentOutcome is the state of a component that is a DaemonSet, unless it is switched off. With a mistake in the
 // spec, the DaemonSet stays as it is.
-func deployed(in Input, kind, name string, c v1alpha1.Component) outcome {
+func componentOutcome(in Input, kind, name string, c v1alpha1.Component) outcome {
 	set := in.Rendered[name]
 	if set == nil || (c.Deploy != nil && !*c.Deploy) {
 		return outcome{}
 	}
-	out := said(kind, true, Deployed, "")
+	out := conditionOutcome(kind, true, Deployed, "")
 	err := mergePods(set, in.Operator.Spec.PodTemplateSpec, c.PodTemplateSpec)
 	if err == nil && c.Image != "" {
 		if protocol.IsVendorImage(c.Image) {
@@ -27,7 +27,7 @@ func deployed(in Input, kind, name string, c v1alpha1.Component) outcome {
 		}
 	}
 	if err != nil {
-		out = said(kind, false, Invalid, "%s stays as it is: %v", name, err)
+		out = conditionOutcome(kind, false, Invalid, "%s stays as it is: %v", name, err)
 		out.keep = name
 		return out
 	}

@@ -52,7 +52,7 @@ func macaSet(kind, name, family string) func(Input) outcome {
 			image, ok := strings.CutPrefix(arg, "--image=")
 			return ok && others(image)
 		})
-		return deployed(in, kind, name, in.Operator.Spec.MACA.Component)
+		return componentOutcome(in, kind, name, in.Operator.Spec.MACA.Component)
 	}
 }
 
@@ -64,9 +64,9 @@ func macaState(in Input) outcome {
 	case in.Operator.Spec.MinimalMode:
 		return outcome{}
 	case len(spec.Payload.Images) == 0:
-		return said(kind, true, Host, "containers get the MXMACA of their image, or that of the node")
+		return conditionOutcome(kind, true, Host, "containers get the MXMACA of their image, or that of the node")
 	case in.Nodes.GPU == 0:
-		return said(kind, true, NoGPUNode, "no node has the label %s=true", protocol.LabelInstalled)
+		return conditionOutcome(kind, true, NoGPUNode, "no node has the label %s=true", protocol.LabelInstalled)
 	}
 	var families []string // that some image is for
 	for _, image := range spec.Payload.Images {
@@ -84,13 +84,13 @@ func macaState(in Input) outcome {
 		if !slices.ContainsFunc(list, func(s string) bool { return !strings.HasSuffix(s, "(Pulling)") }) {
 			reason = Progressing
 		}
-		return said(kind, false, reason, "%d of %d nodes do not have the configured MXMACA: %s", len(list), wanted, wording.Some(list, mostNames))
+		return conditionOutcome(kind, false, reason, "%d of %d nodes do not have the configured MXMACA: %s", len(list), wanted, wording.Some(list, mostNames))
 	}
 	if n := int32(len(reports)); n < wanted {
-		return said(kind, false, Progressing, "%d of %d nodes have the configured MXMACA", n, wanted)
+		return conditionOutcome(kind, false, Progressing, "%d of %d nodes have the configured MXMACA", n, wanted)
 	}
 	if wanted < in.Nodes.GPU {
-		return said(kind, false, Incomplete, "no image of maca.payload.images is for the GPUs of %d of %d nodes (label %s)", in.Nodes.GPU-wanted, in.Nodes.GPU, protocol.LabelFamily)
+		return conditionOutcome(kind, false, Incomplete, "no image of maca.payload.images is for the GPUs of %d of %d nodes (label %s)", in.Nodes.GPU-wanted, in.Nodes.GPU, protocol.LabelFamily)
 	}
-	return said(kind, true, Deployed, "%[1]d of %[1]d nodes have the configured MXMACA", wanted)
+	return conditionOutcome(kind, true, Deployed, "%[1]d of %[1]d nodes have the configured MXMACA", wanted)
 }

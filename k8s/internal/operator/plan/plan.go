@@ -78,7 +78,7 @@ type outcome struct {
 	aside       bool     // Ready does not depend on it
 }
 
-func said(kind string, ok bool, reason, message string, args ...any) outcome {
+func conditionOutcome(kind string, ok bool, reason, message string, args ...any) outcome {
 	status := metav1.ConditionFalse
 	if ok {
 		status = metav1.ConditionTrue
@@ -130,23 +130,23 @@ func Decide(in Input) Plan {
 // deploy plans the DaemonSet of an outcome, and says how far it is.
 func (p *Plan) deploy(in Input, out outcome) outcome {
 	set := out.set
-	own(set, in.Operator)
+	adoptDaemonSet(set, in.Operator)
 	present := in.Present[set.Name]
 	if !isCurrent(set, present) {
 		p.Apply = append(p.Apply, set)
 	}
-	progress := said(out.Type, false, Progressing, "%s is being deployed", set.Name)
+	progress := conditionOutcome(out.Type, false, Progressing, "%s is being deployed", set.Name)
 	if present != nil {
 		s := present.Status
 		counts := fmt.Sprintf("%s is ready on %d of %d nodes", set.Name, s.NumberReady, s.DesiredNumberScheduled)
 		if s.ObservedGeneration < present.Generation || s.NumberReady < s.DesiredNumberScheduled || s.UpdatedNumberScheduled < s.DesiredNumberScheduled {
-			progress = said(out.Type, false, Progressing, "%s (kubectl get pods -n %s -l app.kubernetes.io/name=%s -o wide)", counts, set.Namespace, set.Name)
+			progress = conditionOutcome(out.Type, false, Progressing, "%s (kubectl get pods -n %s -l app.kubernetes.io/name=%s -o wide)", counts, set.Namespace, set.Name)
 		} else {
-			progress = said(out.Type, true, Deployed, "%s", counts)
+			progress = conditionOutcome(out.Type, true, Deployed, "%s", counts)
 		}
 	}
 	if n := len(out.missing); n > 0 && present != nil {
-		progress = said(out.Type, false, Incomplete, "not as requested on %d of %d nodes with a GPU: %s", n, in.Nodes.GPU, wording.Some(out.missing, mostNames))
+		progress = conditionOutcome(out.Type, false, Incomplete, "not as requested on %d of %d nodes with a GPU: %s", n, in.Nodes.GPU, wording.Some(out.missing, mostNames))
 	} else if out.Status == metav1.ConditionFalse { // whatever its pods are
 		progress.Status, progress.Reason = out.Status, out.Reason
 	}
@@ -175,9 +175,9 @@ func (p *Plan) deploy(in Input, out outcome) outcome {
 func summary(in Input, conditions, aside []metav1.Condition) metav1.Condition {
 	switch {
 	case in.Operator.Spec.Paused:
-		return said(Ready, false, Paused, "nothing is changed while spec.paused is true").Condition
+		return conditionOutcome(Ready, false, Paused, "nothing is changed while spec.paused is true").Condition
 	case in.Invalid != nil:
-		return said(Ready, false, Invalid, "nothing is changed: %v", in.Invalid).Condition
+		return conditionOutcome(Ready, false, Invalid, "nothing is changed: %v", in.Invalid).Condition
 	}
 	var bad []string
 	reason := Deployed
@@ -195,18 +195,18 @@ func summary(in Input, conditions, aside []metav1.Condition) metav1.Condition {
 	}
 	switch {
 	case len(bad) > 0:
-		return said(Ready, false, reason, "not as requested: %s%s", strings.Join(bad, ", "), more).Condition
+		return conditionOutcome(Ready, false, reason, "not as requested: %s%s", strings.Join(bad, ", "), more).Condition
 	case in.Nodes.GPU == 0:
-		return said(Ready, true, NoGPUNode, "no node has a MetaX GPU%s", more).Condition
+		return conditionOutcome(Ready, true, NoGPUNode, "no node has a MetaX GPU%s", more).Condition
 	case more != "":
-		return said(Ready, true, Deployed, "all components are deployed%s", more).Condition
+		return conditionOutcome(Ready, true, Deployed, "all components are deployed%s", more).Condition
 	}
-	return said(Ready, true, Deployed, "all components are as requested").Condition
+	return conditionOutcome(Ready, true, Deployed, "all components are as requested").Condition
 }
 
 // Fail says that the plan could not be carried out.
 func (p *Plan) Fail(o *v1alpha1.ClusterOperator, err error) {
-	p.Status.Conditions[0] = dated(o, []metav1.Condition{said(Ready, false, Refused, "%v", err).Condition})[0]
+	p.Status.Conditions[0] = dated(o, []metav1.Condition{conditionOutcome(Ready, false, Refused, "%v", err).Condition})[0]
 }
 
 const (

@@ -24,7 +24,7 @@ func runtimeState(in Input) outcome {
 		}
 		out := outcome{}
 		if !without {
-			out = said(kind, true, Host, "engines inject GPUs by CDI and are not changed")
+			out = conditionOutcome(kind, true, Host, "engines inject GPUs by CDI and are not changed")
 		}
 		if present == nil {
 			out.shut = in.Nodes.letIn(nil)
@@ -32,7 +32,7 @@ func runtimeState(in Input) outcome {
 		return out
 	}
 	r.Deploy = nil
-	out := whereGPUs(in, deployed(in, kind, protocol.Runtime, r.Component), protocol.Runtime)
+	out := whereGPUs(in, componentOutcome(in, kind, protocol.Runtime, r.Component), protocol.Runtime)
 	if out.set == nil {
 		return out
 	}
@@ -57,7 +57,7 @@ func runtimeState(in Input) outcome {
 func takeBack(in Input, kind string) outcome {
 	c := in.Operator.Spec.Runtime.Component
 	c.Deploy = nil
-	out := deployed(in, kind, protocol.Runtime, c)
+	out := componentOutcome(in, kind, protocol.Runtime, c)
 	if out.set == nil {
 		return out
 	}

@@ -34,7 +34,7 @@ func understoodState(in Input) outcome {
 	var mistakes []string
 	for _, name := range EditedConfigMaps {
 		var wrong, names []string
-		switch data := in.config(name); name {
+		switch data := in.effectiveConfig(name); name {
 		case protocol.DriverConfigMap:
 			c := protocol.ParseVFNums(data)
 			wrong, names = append(c.Problems(), c.Notes()...), c.Names()
@@ -56,13 +56,13 @@ func understoodState(in Input) outcome {
 			mistakes = append(mistakes, fmt.Sprintf("ConfigMap %s: %s", name, strings.Join(wrong, "; ")))
 		}
 	}
-	out := said(ConfigUnderstood, true, Understood, "every entry of the ConfigMaps is understood")
+	out := conditionOutcome(ConfigUnderstood, true, Understood, "every entry of the ConfigMaps is understood")
 	all := append(slices.Clone(mistakes), in.Nodes.Pending...)
 	switch {
 	case len(mistakes) > 0:
-		out = said(ConfigUnderstood, false, NotUnderstood, "%s", strings.Join(all, "; "))
+		out = conditionOutcome(ConfigUnderstood, false, NotUnderstood, "%s", strings.Join(all, "; "))
 	case len(all) > 0:
-		out = said(ConfigUnderstood, false, Pending, "%s", strings.Join(all, "; "))
+		out = conditionOutcome(ConfigUnderstood, false, Pending, "%s", strings.Join(all, "; "))
 	}
 	out.aside = true
 	return out
@@ -80,7 +80,7 @@ func editedState(in Input) outcome {
 	if len(all) == 0 {
 		return outcome{}
 	}
-	out := said(ValuesApplied, false, Edited, "%s", strings.Join(all, "; "))
+	out := conditionOutcome(ValuesApplied, false, Edited, "%s", strings.Join(all, "; "))
 	out.aside = true
 	return out
 }
@@ -97,7 +97,7 @@ func askedState(in Input) outcome {
 	if len(silent) == 0 {
 		return outcome{}
 	}
-	out := said(SchedulerAsks, false, NotAsked, "metax-gpu-aware is not asked (docs/kubernetes-schedulers.md): %s", wording.Some(silent, mostNames))
+	out := conditionOutcome(SchedulerAsks, false, NotAsked, "metax-gpu-aware is not asked (docs/kubernetes-schedulers.md): %s", wording.Some(silent, mostNames))
 	out.aside = true
 	return out
 }

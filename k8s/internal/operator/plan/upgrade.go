@@ -6,9 +6,9 @@ func upgradeState(in Input) outcome {
 	u, d := in.Operator.Status.DriverUpgrade, in.Operator.Spec.Driver
 	switch {
 	case u != nil:
-		return said(kind, u.Ready, u.Reason, "%s", u.Message)
+		return conditionOutcome(kind, u.Ready, u.Reason, "%s", u.Message)
 	case !in.Upgrades && d != nil && d.UpgradePolicy != nil && d.UpgradePolicy.EnableRollout && d.DeployPolicy != "Never" && !in.Operator.Spec.MinimalMode:
-		return said(kind, false, NotPermitted, "the controller may not upgrade drivers, because the chart was installed with driver.deployPolicy=Never: helm upgrade --reuse-values --set driver.deployPolicy=%s", d.DeployPolicy)
+		return conditionOutcome(kind, false, NotPermitted, "the controller may not upgrade drivers, because the chart was installed with driver.deployPolicy=Never: helm upgrade --reuse-values --set driver.deployPolicy=%s", d.DeployPolicy)
 	}
 	return outcome{}
 }

@@ -60,9 +60,9 @@ func TestRevision(t *testing.T) {
 			a := set.Spec.Template.Annotations
 			return version{a[RevisionAnnotation], a[TemplateAnnotation]}
 		}
-		own(set, object(t, "{}"))
+		adoptDaemonSet(set, object(t, "{}"))
 		before := read()
-		own(set, object(t, "{}"))
+		adoptDaemonSet(set, object(t, "{}"))
 		if again := read(); again != before {
 			t.Errorf("%v and then %v", before, again)
 		}

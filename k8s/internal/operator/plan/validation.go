@@ -20,10 +20,10 @@ func validationState(in Input) outcome {
 		return outcome{}
 	}
 	if n := len(in.Nodes.NotReady); n > 0 {
-		return said(kind, false, Incomplete, "%d of %d nodes with a GPU cannot give it to a container: %s. The log of %s there says why", n, in.Nodes.GPU, wording.Some(in.Nodes.NotReady, mostNames), protocol.Label)
+		return conditionOutcome(kind, false, Incomplete, "%d of %d nodes with a GPU cannot give it to a container: %s. The log of %s there says why", n, in.Nodes.GPU, wording.Some(in.Nodes.NotReady, mostNames), protocol.Label)
 	}
 	if n := len(in.Looks.Failed); n > 0 {
-		return said(kind, false, Incomplete, "on %d of %d nodes with a GPU a container did not get it: %s", n, in.Nodes.GPU, wording.Some(in.Looks.Failed, mostNames))
+		return conditionOutcome(kind, false, Incomplete, "on %d of %d nodes with a GPU a container did not get it: %s", n, in.Nodes.GPU, wording.Some(in.Looks.Failed, mostNames))
 	}
 	var seen []string
 	if in.Looks.Shown > 0 {
@@ -32,7 +32,7 @@ func validationState(in Input) outcome {
 	if n := int(in.Nodes.GPU) - in.Looks.Shown; n > 0 {
 		seen = append(seen, "on "+wording.Count(n, "node")+" all are in use")
 	}
-	return said(kind, true, Validated, "every node with a GPU can give it to a container: %s", strings.Join(seen, "; "))
+	return conditionOutcome(kind, true, Validated, "every node with a GPU can give it to a container: %s", strings.Join(seen, "; "))
 }
 
 // Validates reports whether nodes are validated, with a DaemonSet of gpu-label.

@@ -19,12 +19,12 @@ const configAnnotation = "metax-ctk.io/config"
 // there is something to undo. In minimal mode, it stays until all is undone.
 func vfState(in Input) outcome {
 	const kind = "VirtualFunctionsReady"
-	data := in.config(protocol.DriverConfigMap)
+	data := in.effectiveConfig(protocol.DriverConfigMap)
 	config := protocol.ParseVFNums(data)
 	minimal, made := in.Operator.Spec.MinimalMode, len(in.Nodes.Reports[report.VF]) > 0
 	var out outcome
 	if made || (!minimal && config.Wishes()) {
-		out = byConfig(in, deployed(in, kind, protocol.VFManager, v1alpha1.Component{}), report.VF, data, config.Names())
+		out = byConfig(in, componentOutcome(in, kind, protocol.VFManager, v1alpha1.Component{}), report.VF, data, config.Names())
 	}
 	if minimal {
 		if out.set != nil {
@@ -44,9 +44,9 @@ func vfioState(in Input) outcome {
 		return outcome{}
 	}
 	c.Deploy = nil
-	data := in.config(protocol.VFIOConfigMap)
+	data := in.effectiveConfig(protocol.VFIOConfigMap)
 	config := protocol.ParseVFIOGPUs(data)
-	out := byConfig(in, deployed(in, kind, protocol.VFIOManager, c), report.VFIO, data, config.Names())
+	out := byConfig(in, componentOutcome(in, kind, protocol.VFIOManager, c), report.VFIO, data, config.Names())
 	if !requested {
 		return out
 	}
@@ -63,19 +63,19 @@ func byConfig(in Input, out outcome, component string, data map[string]string, n
 		return out
 	}
 	template := &out.set.Spec.Template
-	annotate(&template.ObjectMeta, configAnnotation, protocol.Sum(data))
+	setAnnotation(&template.ObjectMeta, configAnnotation, protocol.Sum(data))
 	if len(in.unknownNodes(names)) == 0 {
 		c := &template.Spec.Containers[0]
 		c.Args = append(c.Args, "--named="+protocol.Sum(data))
 	}
 	if bad := in.Nodes.notReady(component); len(bad) > 0 {
-		out.Condition = said(out.Type, false, Incomplete, "%d of %d nodes with a GPU are not as requested: %s", len(bad), in.Nodes.GPU, wording.Some(bad, mostNames)).Condition
+		out.Condition = conditionOutcome(out.Type, false, Incomplete, "%d of %d nodes with a GPU are not as requested: %s", len(bad), in.Nodes.GPU, wording.Some(bad, mostNames)).Condition
 	}
 	return out
 }
 
-// config returns the data of a ConfigMap that holds: that of the chart's values, with what people edited.
-func (in Input) config(name string) map[string]string {
+// effectiveConfig returns the data of a ConfigMap that holds: that of the chart's values, with what people edited.
+func (in Input) effectiveConfig(name string) map[string]string {
 	data, _ := protocol.Edit(in.Configs[protocol.ValuesOf(name)], in.Configs[name])
 	return data
 }
@@ -101,6 +101,6 @@ func withNotes(out outcome, kind, config string, notes []string) outcome {
 	if out.Reason == Incomplete {
 		reason = Incomplete
 	}
-	out.Condition = said(kind, false, reason, "%s", message).Condition
+	out.Condition = conditionOutcome(kind, false, reason, "%s", message).Condition
 	return out
 }

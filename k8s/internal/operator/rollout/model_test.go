@@ -156,10 +156,10 @@ func (w *world) control(s seen, ends int) {
 		for _, m := range w.nodes {
 			if m.Driver != nil && m.Driver.UID == d.UID {
 				w.writes++
-				if using := m.using(); len(using) > 0 && !m.has(w.revision) {
+				if using := m.podsUsingGPUs(); len(using) > 0 && !m.hasDriverRevision(w.revision) {
 					w.t.Errorf("the driver pod of %s is deleted while pods use its GPUs: %v", m.Name, using)
 				}
-				if m.has(w.revision) {
+				if m.hasDriverRevision(w.revision) {
 					w.renewed++
 				}
 				m.Driver = nil
@@ -182,7 +182,7 @@ func (w *world) control(s seen, ends int) {
 				if !d.Enabled || w.policy.Unavailable.Of(len(w.nodes)) == 0 || !has.Managed && !d.Force || has.Daemon {
 					w.t.Errorf("%s: pod %s is evicted: %+v", w.text, has.Name, *has)
 				}
-				if !m.Record.active() {
+				if !m.Record.isUpgrading() {
 					w.t.Errorf("a pod of %s is evicted, which is not being upgraded", m.Name)
 				}
 				has.Ending = true
@@ -215,12 +215,12 @@ func (w *world) change(m *machine, c Change) {
 	if m.Record.State == Done && (m.loaded != versions[m.Record.To] || !m.said.Ready) {
 		w.t.Errorf("%s counts as upgraded to %s with the driver %q: %+v", m.Name, m.Record.To, m.loaded, m.said)
 	}
-	if !was.active() && m.Record.State == Jobs && m.outdated(w.revision) {
+	if !was.isUpgrading() && m.Record.State == Jobs && m.hasOutdatedDriver(w.revision) {
 		w.steps(m)
 	}
 	active := 0
 	for _, m := range w.nodes {
-		if m.Record.active() {
+		if m.Record.isUpgrading() {
 			active++
 		}
 	}
@@ -236,7 +236,7 @@ func (w *world) steps(m *machine) {
 		switch r := m.Record; {
 		case r.State == Done && r.To == w.revision:
 			done, begun = done+1, begun+1
-		case r.active() || r.State == Failed && r.To == w.revision && !m.outdated(w.revision):
+		case r.isUpgrading() || r.State == Failed && r.To == w.revision && !m.hasOutdatedDriver(w.revision):
 			begun++
 		}
 	}
@@ -303,7 +303,7 @@ func (w *world) agent(m *machine) {
 	switch {
 	case m.loaded == version:
 		m.said = report.Report{Ready: true, Version: version}
-	case m.loaded != "" && (m.said.Ready || len(m.using()) > 0 || m.DriverReady): // until the device plugin has left
+	case m.loaded != "" && (m.said.Ready || len(m.podsUsingGPUs()) > 0 || m.DriverReady): // until the device plugin has left
 		m.said = report.Report{Reason: "Unloading", Version: m.loaded}
 	case m.loaded != "":
 		m.loaded, m.said = "", report.Report{Reason: "Loading"}
@@ -430,7 +430,7 @@ func TestModel(t *testing.T) {
 			for range 2 { // what failed before anything was changed is tried again by a person
 				w.run(2400, false)
 				for _, m := range w.nodes {
-					if m.Record.State == Failed && !m.Record.Cordoned && !m.has(w.revision) {
+					if m.Record.State == Failed && !m.Record.Cordoned && !m.hasDriverRevision(w.revision) {
 						m.Record = Record{}
 						m.version++
 					}
@@ -439,7 +439,7 @@ func TestModel(t *testing.T) {
 			w.rest()
 			w.agents()
 			for _, m := range w.nodes {
-				if !m.has(w.revision) || m.loaded != versions[w.revision] || m.Unschedulable != m.byHand || m.Record.To == w.revision && m.Record.State != Done {
+				if !m.hasDriverRevision(w.revision) || m.loaded != versions[w.revision] || m.Unschedulable != m.byHand || m.Record.To == w.revision && m.Record.State != Done {
 					t.Fatalf("%s is not upgraded:\n%s", m.Name, w.lines())
 				}
 			}

@@ -33,8 +33,8 @@ func enter(r Record, to State, now time.Time) step {
 	return step{record: r}
 }
 
-// release ends an upgrade, with a record that stays. It uncordons the node if the upgrade cordoned it.
-func release(n Node, r Record) step {
+// endUpgrade ends an upgrade, with a record that stays. It uncordons the node if the upgrade cordoned it.
+func endUpgrade(n Node, r Record) step {
 	out := step{record: r}
 	if n.Record.Cordoned {
 		out.cordon = new(bool)
@@ -45,7 +45,7 @@ func release(n Node, r Record) step {
 
 // putBack ends an upgrade that can begin again at any time.
 func putBack(n Node, to string, turn int, now time.Time) step {
-	return release(n, enter(Record{To: to, Turn: turn}, Released, now).record)
+	return endUpgrade(n, enter(Record{To: to, Turn: turn}, Released, now).record)
 }
 
 // giveUp ends an upgrade before anything of the node was changed: its old driver goes on.
@@ -53,7 +53,7 @@ func giveUp(n Node, now time.Time, why string) step {
 	r := enter(n.Record, Failed, now).record
 	remedy := "; to try again: kubectl annotate node " + n.Name + " " + Annotation + "-"
 	r.Why = wording.Short(why, max(mostWhy-len(remedy), mostWhy/3)) + remedy
-	return release(n, r)
+	return endUpgrade(n, r)
 }
 
 // fail ends an upgrade that left the node without a driver that works: it stays cordoned.
@@ -63,8 +63,8 @@ func fail(n Node, now time.Time, why string) step {
 	return out
 }
 
-// begin takes a node out of service.
-func (s Snapshot) begin(n Node, turn int) step {
+// beginUpgrade takes a node out of service.
+func (s Snapshot) beginUpgrade(n Node, turn int) step {
 	out := enter(Record{To: s.Revision, Turn: turn, Cordoned: !n.Unschedulable || n.Record.Cordoned}, Jobs, s.Now)
 	if !n.Unschedulable {
 		yes := true
@@ -73,12 +73,12 @@ func (s Snapshot) begin(n Node, turn int) step {
 	return out
 }
 
-// next is the step of a node that is being upgraded, or that failed.
-func (s Snapshot) next(n Node) step {
+// nextStep is the step of a node that is being upgraded, or that failed.
+func (s Snapshot) nextStep(n Node) step {
 	r := n.Record
 	if r.To != s.Revision { // the request changed in the meantime
 		r.To = s.Revision
-		if n.has(s.Revision) {
+		if n.hasDriverRevision(s.Revision) {
 			return enter(r, Restart, s.Now)
 		}
 		return enter(r, Jobs, s.Now)
@@ -95,8 +95,8 @@ func (s Snapshot) next(n Node) step {
 	case Validation:
 		return s.validate(n)
 	case Failed:
-		if s.unready(n) == "" {
-			return release(n, enter(Record{To: r.To, Turn: r.Turn}, Done, s.Now).record)
+		if s.driverUnreadyReason(n) == "" {
+			return endUpgrade(n, enter(Record{To: r.To, Turn: r.Turn}, Done, s.Now).record)
 		}
 	}
 	return step{record: r}
@@ -104,7 +104,7 @@ func (s Snapshot) next(n Node) step {
 
 // wait is the step of a node in Jobs.
 func (s Snapshot) wait(n Node) step {
-	r, using, p := n.Record, n.using(), s.Policy
+	r, using, p := n.Record, n.podsUsingGPUs(), s.Policy
 	ends := p.Deletion.Enabled || p.Drain.Enabled
 	settled, late := r.Since.Add(settle), r.Since.Add(p.Wait)
 	switch {
@@ -153,7 +153,7 @@ func (s Snapshot) evict(n Node, e Eviction, of func(Pod) bool) step {
 	}
 	late := r.Since.Add(e.Timeout)
 	switch {
-	case s.idleOnly() && len(n.using()) > 0: // since now
+	case s.idleOnly() && len(n.podsUsingGPUs()) > 0: // since now
 		return putBack(n, r.To, r.Turn, s.Now)
 	case len(left) == 0 && !drain && s.Policy.Drain.Enabled:
 		return enter(r, Drain, s.Now)
@@ -177,13 +177,13 @@ func (s Snapshot) evict(n Node, e Eviction, of func(Pod) bool) step {
 func (s Snapshot) restart(n Node) step {
 	r, late := n.Record, n.Record.Since.Add(patience)
 	switch {
-	case n.has(s.Revision) && n.Driver.Running:
+	case n.hasDriverRevision(s.Revision) && n.Driver.Running:
 		return enter(r, Validation, s.Now)
-	case n.outdated(s.Revision) && len(n.using()) > 0:
+	case n.hasOutdatedDriver(s.Revision) && len(n.podsUsingGPUs()) > 0:
 		return enter(r, Jobs, s.Now) // a pod came that tolerates the cordon
 	case !s.Now.Before(late):
 		return fail(n, s.Now, fmt.Sprintf("no new driver pod that runs within %s", patience))
-	case n.outdated(s.Revision):
+	case n.hasOutdatedDriver(s.Revision):
 		return step{record: r, until: late, why: "its driver pod is to end", remove: n.Driver}
 	}
 	return step{record: r, until: late, why: "a new driver pod is to run"}
@@ -192,12 +192,12 @@ func (s Snapshot) restart(n Node) step {
 // validate is the step of a node in Validation.
 func (s Snapshot) validate(n Node) step {
 	r, late := n.Record, n.Record.Since.Add(patience)
-	why := s.unready(n)
+	why := s.driverUnreadyReason(n)
 	switch {
-	case !n.has(s.Revision) || !n.Driver.Running:
+	case !n.hasDriverRevision(s.Revision) || !n.Driver.Running:
 		return enter(r, Restart, s.Now)
 	case why == "":
-		return release(n, enter(Record{To: r.To, Turn: r.Turn}, Done, s.Now).record)
+		return endUpgrade(n, enter(Record{To: r.To, Turn: r.Turn}, Done, s.Now).record)
 	case s.Now.Before(late):
 		return step{record: r, until: late, why: why}
 	}

@@ -95,7 +95,7 @@ func TestNode(t *testing.T) {
 			n.Name, n.Ready = "n", true
 			n.Unschedulable = n.Unschedulable || n.Record.Cordoned
 			s := Snapshot{Deployed: true, Revision: "new", Version: "2", Validates: true, Policy: policy, Nodes: []Node{n}, Now: noon}
-			out := s.next(n)
+			out := s.nextStep(n)
 			got := string(out.record.State)
 			if out.cordon != nil && !*out.cordon {
 				got += " uncordon"

@@ -69,8 +69,8 @@ func (r Record) String() string {
 	return string(text)
 }
 
-// active reports whether the node is being upgraded.
-func (r Record) active() bool {
+// isUpgrading reports whether the node is being upgraded.
+func (r Record) isUpgrading() bool {
 	switch r.State {
 	case Jobs, Deletion, Drain, Restart, Validation:
 		return true

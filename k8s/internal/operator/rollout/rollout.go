@@ -62,7 +62,7 @@ func Decide(s Snapshot) Plan {
 	}
 	// What is left of an upgrade on a node that has no driver of the operator's any more is no part of this.
 	r.Nodes = slices.DeleteFunc(slices.Clone(s.Nodes), func(n Node) bool {
-		return n.Driver == nil && !n.Record.active() && n.Record.State != Failed
+		return n.Driver == nil && !n.Record.isUpgrading() && n.Record.State != Failed
 	})
 	for i := range r.Nodes {
 		r.look(&r.Nodes[i])
@@ -72,7 +72,7 @@ func Decide(s Snapshot) Plan {
 	for _, name := range slices.Sorted(maps.Keys(r.taken)) {
 		r.Plan.Taken = append(r.Plan.Taken, Take{name, r.taken[name]})
 	}
-	r.sum()
+	r.summarizeProgress()
 	return r.Plan
 }
 
@@ -80,7 +80,7 @@ func Decide(s Snapshot) Plan {
 func (r *round) releaseAll() {
 	for _, n := range r.Nodes {
 		if n.Record.State != "" {
-			r.carry(n, release(n, Record{}))
+			r.carry(n, endUpgrade(n, Record{}))
 		}
 	}
 }
@@ -93,26 +93,26 @@ func (r *round) look(n *Node) {
 	}
 	record, old := n.Record, n.Record.To != r.Revision
 	switch {
-	case record.active() || (old && record.Cordoned && !n.outdated(r.Revision)):
+	case record.isUpgrading() || (old && record.Cordoned && !n.hasOutdatedDriver(r.Revision)):
 		r.active++
 		r.taken[n.Name] = record.Turn
-		out := r.next(*n)
+		out := r.nextStep(*n)
 		r.carry(*n, out)
 		r.doing = append(r.doing, fmt.Sprintf("%s (%s)", n.Name, strings.TrimSuffix(string(record.State)+": "+out.why, ": ")))
 	case record.State == Failed && n.Driver == nil && n.HostDriver && n.DriverReady: // nothing of the operator's is left there
-		r.carry(*n, release(*n, Record{}))
+		r.carry(*n, endUpgrade(*n, Record{}))
 	case !old && record.State == Failed:
-		if !n.outdated(r.Revision) {
+		if !n.hasOutdatedDriver(r.Revision) {
 			r.spoiled++
 		}
 		r.failed = append(r.failed, n.Name+": "+record.Why)
-		if record.Cordoned || n.has(r.Revision) {
+		if record.Cordoned || n.hasDriverRevision(r.Revision) {
 			r.taken[n.Name] = record.Turn
 		}
-		r.carry(*n, r.next(*n))
+		r.carry(*n, r.nextStep(*n))
 	case !old && record.State == Done:
 		r.done++
-	case n.outdated(r.Revision):
+	case n.hasOutdatedDriver(r.Revision):
 		r.outdated = append(r.outdated, *n)
 	default:
 		r.carry(*n, step{record: n.Record})
@@ -161,7 +161,7 @@ func (r *round) take() {
 			return 0
 		case r.isOut(n):
 			return 1
-		case len(n.using()) == 0:
+		case len(n.podsUsingGPUs()) == 0:
 			return 2
 		}
 		return 3
@@ -188,10 +188,10 @@ func (r *round) take() {
 		}
 		r.taken[n.Name] = turn
 		r.doing = append(r.doing, n.Name+" (to be cordoned)")
-		r.carry(n, r.begin(n, turn))
+		r.carry(n, r.beginUpgrade(n, turn))
 	}
 	for _, n := range r.Nodes { // those that got the driver in the meantime
-		if _, taken := r.taken[n.Name]; !taken && before[n.Name] > n.Record.Turn && !n.outdated(r.Revision) {
+		if _, taken := r.taken[n.Name]; !taken && before[n.Name] > n.Record.Turn && !n.hasOutdatedDriver(r.Revision) {
 			r.forget(n, before[n.Name])
 		}
 	}
@@ -206,17 +206,17 @@ func (r *round) renew() {
 	away := r.Desired
 	var old []Node
 	for _, n := range r.Nodes {
-		if n.Record.active() || n.Driver == nil || n.Driver.Ending {
+		if n.Record.isUpgrading() || n.Driver == nil || n.Driver.Ending {
 			continue
 		}
 		if n.Driver.Running {
 			away--
 		}
-		if n.has(r.Revision) && n.Driver.Old {
+		if n.hasDriverRevision(r.Revision) && n.Driver.Old {
 			old = append(old, n)
 		}
 	}
-	stopped, parallel := r.stopped(), r.Policy.Parallel.Of(len(r.Nodes))
+	stopped, parallel := r.stopReason(), r.Policy.Parallel.Of(len(r.Nodes))
 	for _, n := range old {
 		if stopped == "" && (away < parallel || !n.Driver.Running) {
 			if n.Driver.Running {
@@ -238,7 +238,7 @@ type budget struct {
 
 func (r *round) budget() *budget {
 	total := len(r.Nodes)
-	b := &budget{stopped: r.stopped(), steps: r.limit(total), parallel: r.Policy.Parallel.Of(total), unavailable: r.Policy.Unavailable.Of(total)}
+	b := &budget{stopped: r.stopReason(), steps: r.limit(total), parallel: r.Policy.Parallel.Of(total), unavailable: r.Policy.Unavailable.Of(total)}
 	for _, n := range r.Nodes {
 		if r.isOut(n) {
 			b.out++
@@ -256,7 +256,7 @@ func (r *round) mayNot(n Node, b *budget) string {
 		return "their kubelets are not ready"
 	case n.isUnheard():
 		return "what their agents report does not arrive (metax-gpu-label)"
-	case b.unavailable == 0 && len(n.using()) > 0:
+	case b.unavailable == 0 && len(n.podsUsingGPUs()) > 0:
 		return "pods use their GPUs"
 	case r.active >= b.parallel:
 		return fmt.Sprintf("at most %d at once (maxParallel)", b.parallel)

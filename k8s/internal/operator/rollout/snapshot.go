@@ -62,8 +62,8 @@ type Pod struct {
 	Ending               bool
 }
 
-// using are the pods that use GPUs, as NAMESPACE/NAME.
-func (n Node) using() (names []string) {
+// podsUsingGPUs are the pods that use GPUs, as NAMESPACE/NAME.
+func (n Node) podsUsingGPUs() (names []string) {
 	for _, p := range n.Pods {
 		if p.GPU {
 			names = append(names, p.Namespace+"/"+p.Name)
@@ -77,21 +77,21 @@ func (n Node) isUnheard() bool {
 	return n.DriverReady && n.Driver != nil && n.Driver.Running && n.Report == (report.Report{})
 }
 
-// has reports whether the node has a driver pod of a revision.
-func (n Node) has(revision string) bool {
+// hasDriverRevision reports whether the node has a driver pod of a revision.
+func (n Node) hasDriverRevision(revision string) bool {
 	return n.Driver != nil && !n.Driver.Ending && n.Driver.Revision == revision
 }
 
-// outdated reports whether the node has a driver pod of another revision.
-func (n Node) outdated(revision string) bool {
+// hasOutdatedDriver reports whether the node has a driver pod of another revision.
+func (n Node) hasOutdatedDriver(revision string) bool {
 	return n.Driver != nil && !n.Driver.Ending && n.Driver.Revision != revision
 }
 
-// unready is why the new driver of a node is not in use, "" if it is.
-func (s Snapshot) unready(n Node) string {
+// driverUnreadyReason is why the new driver of a node is not in use, "" if it is.
+func (s Snapshot) driverUnreadyReason(n Node) string {
 	r := n.Report
 	switch {
-	case !n.has(s.Revision):
+	case !n.hasDriverRevision(s.Revision):
 		return "there is no new driver pod"
 	case r.Pod != n.Driver.UID:
 		return "the new driver pod has not reported yet"

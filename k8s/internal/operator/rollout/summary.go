@@ -26,8 +26,8 @@ const (
 	mostNames = 3
 )
 
-// stopped is why no further node may be taken, "" if one may.
-func (r *round) stopped() string {
+// stopReason is why no further node may be taken, "" if one may.
+func (r *round) stopReason() string {
 	switch {
 	case !r.Policy.Enabled:
 		return "driver.upgradePolicy.enableRollout is not true"
@@ -39,11 +39,11 @@ func (r *round) stopped() string {
 	return ""
 }
 
-// sum says how far the roll-out is.
-func (r *round) sum() {
+// summarizeProgress says how far the roll-out is.
+func (r *round) summarizeProgress() {
 	left := 0
 	for _, n := range r.Nodes {
-		if !n.has(r.Revision) || n.Record.active() || (n.Record.State == Failed && n.Record.To == r.Revision) {
+		if !n.hasDriverRevision(r.Revision) || n.Record.isUpgrading() || (n.Record.State == Failed && n.Record.To == r.Revision) {
 			left++
 		}
 	}

@@ -73,13 +73,13 @@ func ParseExtenderArgs(text []byte, resource corev1.ResourceName, annotations ..
 		case value[0] == 'n': // null
 		case name == "Pod":
 			a.Pod = &corev1.Pod{}
-			return within("Pod", podReader{a.Pod, resource, annotations}.read(value))
+			return prefixError("Pod", podReader{a.Pod, resource, annotations}.readPod(value))
 		case name == "NodeNames":
 			a.NodeNames = &[]string{}
-			return within("NodeNames", readNames(value, a.NodeNames))
+			return prefixError("NodeNames", readNames(value, a.NodeNames))
 		case name == "Nodes":
 			a.Nodes = &ExtenderNodes{Items: []ExtenderNode{}}
-			return within("Nodes", a.Nodes.read(value))
+			return prefixError("Nodes", a.Nodes.read(value))
 		}
 		return nil
 	})
@@ -92,8 +92,8 @@ func ParseExtenderArgs(text []byte, resource corev1.ResourceName, annotations ..
 	return a, nil
 }
 
-// within says where an error is; nil stays nil.
-func within(where string, err error) error {
+// prefixError says where an error is; nil stays nil.
+func prefixError(where string, err error) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", where, err)
 	}

@@ -16,22 +16,22 @@ type podReader struct {
 	annotations []string
 }
 
-func (r podReader) read(text []byte) error {
+func (r podReader) readPod(text []byte) error {
 	return eachMember(text, func(name string, value []byte) error {
 		switch name {
 		case "metadata":
-			return within(name, r.readMeta(value))
+			return prefixError(name, r.readMeta(value))
 		case "spec":
-			return within(name, eachMember(value, func(name string, value []byte) error {
+			return prefixError(name, eachMember(value, func(name string, value []byte) error {
 				switch name {
 				case "containers":
-					return within(name, r.readContainers(value, &r.pod.Spec.Containers))
+					return prefixError(name, r.readContainers(value, &r.pod.Spec.Containers))
 				case "schedulerName":
 					var err error
 					r.pod.Spec.SchedulerName, err = readName(value)
 					return err
 				case "initContainers":
-					return within(name, r.readContainers(value, &r.pod.Spec.InitContainers))
+					return prefixError(name, r.readContainers(value, &r.pod.Spec.InitContainers))
 				}
 				return nil
 			}))
@@ -118,6 +118,6 @@ func (r podReader) readQuantity(text []byte, to *corev1.ResourceList) error {
 		}
 		q, err := resource.ParseQuantity(word)
 		*to = corev1.ResourceList{r.resource: q}
-		return within(name, err)
+		return prefixError(name, err)
 	})
 }

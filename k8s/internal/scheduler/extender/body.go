@@ -35,8 +35,8 @@ type body struct {
 	place *list.Element // nil once it has to go
 }
 
-// open counts a question of at most the given size.
-func (b *budget) open(w http.ResponseWriter, r *http.Request, most int64) *body {
+// openBody counts a question of at most the given size.
+func (b *budget) openBody(w http.ResponseWriter, r *http.Request, most int64) *body {
 	ctx, cancel := context.WithCancel(r.Context())
 	q := &body{from: http.MaxBytesReader(w, r.Body, most), length: r.ContentLength, most: most, budget: b, ctx: ctx, cancel: cancel, stop: func() {
 		cancel()
@@ -71,16 +71,16 @@ func (b *budget) drop(q *body) {
 	}
 }
 
-// forget no longer counts the question, which is answered.
-func (q *body) forget() {
+// releaseBudget no longer counts the question, which is answered.
+func (q *body) releaseBudget() {
 	defer q.cancel()
 	q.budget.mu.Lock()
 	defer q.budget.mu.Unlock()
 	q.budget.drop(q)
 }
 
-// read returns the text of the question. The code is that of the error.
-func (q *body) read() (text []byte, code int, err error) {
+// readText returns the text of the question. The code is that of the error.
+func (q *body) readText() (text []byte, code int, err error) {
 	if q.length > q.most {
 		return nil, http.StatusRequestEntityTooLarge, errTooLarge
 	}

@@ -48,9 +48,9 @@ func (e *Extender) Handler() http.Handler {
 	for verb, decide := range map[string]decision{"filter": e.filter, "prioritize": e.prioritize} {
 		mux.HandleFunc("POST /"+verb, func(w http.ResponseWriter, r *http.Request) {
 			began := time.Now()
-			body := memory.open(w, r, e.MaxBody)
-			defer body.forget()
-			text, code, err := body.read()
+			body := memory.openBody(w, r, e.MaxBody)
+			defer body.releaseBudget()
+			text, code, err := body.readText()
 			places := small
 			if len(text) > maxSmall {
 				places = large
@@ -64,7 +64,7 @@ func (e *Extender) Handler() http.Handler {
 			}
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = w.Write(text) // a scheduler that does not wait any more asks again
-			e.Metrics.answered(verb, "ok", time.Since(began))
+			e.Metrics.countAnswer(verb, "ok", time.Since(began))
 		})
 	}
 	return mux
@@ -113,7 +113,7 @@ const placeTime = time.Second
 var errBusy = errors.New("too many questions at a time")
 
 func (e *Extender) fail(w http.ResponseWriter, verb string, code int, err error) {
-	e.Metrics.answered(verb, "error", 0)
+	e.Metrics.countAnswer(verb, "error", 0)
 	e.Log.Warn("a question of the scheduler is not answered", "verb", verb, "reason", err.Error())
 	http.Error(w, err.Error(), code)
 }
@@ -134,7 +134,7 @@ func (e *Extender) filter(args foreign.ExtenderArgs, r nodescore.Request) any {
 			answer.FailedNodes[j.Node] = j.Reason
 		}
 	}
-	e.Metrics.refused(len(answer.FailedNodes) + len(answer.FailedAndUnresolvableNodes))
+	e.Metrics.countRefusals(len(answer.FailedNodes) + len(answer.FailedAndUnresolvableNodes))
 	e.Log.Debug("filtered", "pod", args.Pod.Name, "namespace", args.Pod.Namespace, "gpus", r.GPUs, "nodes", len(judged), "refused", len(answer.FailedNodes)+len(answer.FailedAndUnresolvableNodes))
 	return answer
 }
@@ -156,6 +156,6 @@ func (e *Extender) prioritize(args foreign.ExtenderArgs, r nodescore.Request) an
 	for i, rank := range nodescore.Ranks(judged, r, weights) {
 		answer[i].Score = int64(rank)
 	}
-	e.Metrics.judged(judged)
+	e.Metrics.countJudgements(judged)
 	return answer
 }

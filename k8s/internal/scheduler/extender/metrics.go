@@ -63,16 +63,16 @@ func NewMetrics(r prometheus.Registerer, c *Cluster) *Metrics {
 // SetConfigProblems counts what is wrong in the ConfigMap.
 func (m *Metrics) SetConfigProblems(n int) { m.config.Set(float64(n)) }
 
-func (m *Metrics) answered(verb, result string, took time.Duration) {
+func (m *Metrics) countAnswer(verb, result string, took time.Duration) {
 	m.answers.WithLabelValues(verb, result).Inc()
 	if result == "ok" {
 		m.seconds.WithLabelValues(verb).Observe(took.Seconds())
 	}
 }
 
-func (m *Metrics) refused(nodes int) { m.refusals.Add(float64(nodes)) }
+func (m *Metrics) countRefusals(nodes int) { m.refusals.Add(float64(nodes)) }
 
-func (m *Metrics) judged(all []nodescore.Judgement) {
+func (m *Metrics) countJudgements(all []nodescore.Judgement) {
 	var by [nodescore.Counts + 1]int
 	for i := range all {
 		if all[i].Fits {

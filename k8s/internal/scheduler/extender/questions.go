@@ -92,9 +92,9 @@ func (q *Questions) Share(data map[string]string) {
 	q.shared = protocol.ParseAsked(data)
 }
 
-// due returns the pods about which nobody was asked, and what is to be written for all extenders. With end, no question
+// collectDue returns the pods about which nobody was asked, and what is to be written for all extenders. With end, no question
 // is left unwritten.
-func (q *Questions) due(end bool) (unasked []placed, write map[string]string) {
+func (q *Questions) collectDue(end bool) (unasked []placed, write map[string]string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := q.now()

@@ -141,10 +141,10 @@ func TestLastQuestion(t *testing.T) {
 	q.now = func() time.Time { return start }
 	q.Share(map[string]string{"asked.s": start.Add(-time.Second).Format(time.RFC3339)})
 	q.Ask(scheduled("a", "s"))
-	if _, write := q.due(false); len(write) != 0 {
+	if _, write := q.collectDue(false); len(write) != 0 {
 		t.Errorf("written: %v", write)
 	}
-	if _, write := q.due(true); write["asked.s"] != start.Format(time.RFC3339) {
+	if _, write := q.collectDue(true); write["asked.s"] != start.Format(time.RFC3339) {
 		t.Errorf("written: %v", write)
 	}
 }

@@ -82,7 +82,7 @@ const mostEvents = 10
 
 // questions writes what the Questions have to tell. At the end of the program, no question is left unwritten.
 func (r *Reporter) questions(ctx context.Context, q *Questions, now time.Time, end bool) {
-	unasked, write := q.due(end)
+	unasked, write := q.collectDue(end)
 	for i, p := range unasked {
 		r.Metrics.unasked.WithLabelValues(p.scheduler).Inc()
 		if i == mostEvents {

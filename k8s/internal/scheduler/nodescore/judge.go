@@ -42,7 +42,7 @@ func (m Measure) String() string { return wording.Name(measures, m) }
 // Judge judges a node for a request of at least one GPU.
 func (s *Shapes) Judge(n Node, r Request) Judgement {
 	j := Judgement{Node: n.Name}
-	if reason := r.forbidden(); reason != "" {
+	if reason := r.forbiddenReason(); reason != "" {
 		j.Reason, j.Never = reason, true
 		return j
 	}
@@ -52,20 +52,20 @@ func (s *Shapes) Judge(n Node, r Request) Judgement {
 		return j.byValues(n, r)
 	case problem != nil:
 		return j.byCounts(n, r, "judged by counts: "+problem.Text)
-	case !n.whole():
+	case !n.offersWholeGPUs():
 		return j.byCounts(n, r, fmt.Sprintf("judged by counts: its %s are given in %d parts", wording.Count(n.Shape.gpus, "GPU"), n.Allocatable))
 	}
 	if free, ok := s.available(n); ok {
-		if o := s.offer(n.Shape, free, r); o.Err == nil {
+		if o := s.offerFor(n.Shape, free, r); o.Err == nil {
 			return j.byKey(o)
 		}
 	}
-	o := s.offer(n.Shape, n.State.Free, r)
+	o := s.offerFor(n.Shape, n.State.Free, r)
 	switch {
 	case o.Err == nil: // what the recent pods have is a guess, which is no reason to refuse the node
 		return j.byCounts(n, r, "judged by counts: pods that were placed a moment ago may have the GPUs")
-	case len(n.State.Free) < r.GPUs && n.left() >= r.GPUs:
-		return j.byCounts(n, r, fmt.Sprintf("judged by counts: its state has %s free, but its pods leave %d", wording.Count(len(n.State.Free), "GPU"), n.left()))
+	case len(n.State.Free) < r.GPUs && n.unrequestedGPUs() >= r.GPUs:
+		return j.byCounts(n, r, fmt.Sprintf("judged by counts: its state has %s free, but its pods leave %d", wording.Count(len(n.State.Free), "GPU"), n.unrequestedGPUs()))
 	default:
 		j.Reason, j.Never = o.Err.Error(), r.GPUs > n.Shape.gpus
 		return j
@@ -77,7 +77,7 @@ func (s *Shapes) Judge(n Node, r Request) Judgement {
 func (s *Shapes) available(n Node) (free []int, ok bool) {
 	free = n.State.Free
 	for _, p := range n.Recent {
-		o := s.offer(n.Shape, free, p.request)
+		o := s.offerFor(n.Shape, free, p.request)
 		if o.Err != nil {
 			return nil, false
 		}

@@ -61,7 +61,7 @@ func (s *Shapes) Read(annotations map[string]string) (p Published) {
 	t, err := protocol.ParseNodeTopology(topology)
 	var shape *Shape
 	if err == nil {
-		shape, err = s.of(t)
+		shape, err = s.shapeOf(t)
 	}
 	if err == nil {
 		p.State, err = protocol.ParseNodeState(state, len(t.GPUs))
@@ -88,17 +88,17 @@ func (n Node) Contradiction() *Problem {
 		return n.Problem
 	}
 	counted := n.Requested - n.Recent.GPUs()
-	if n.whole() && len(n.State.Free)+counted > n.Shape.gpus {
+	if n.offersWholeGPUs() && len(n.State.Free)+counted > n.Shape.gpus {
 		return &Problem{Stale, fmt.Sprintf("its state has %s free of %d, but pods request %d", wording.Count(len(n.State.Free), "GPU"), n.Shape.gpus, counted)}
 	}
 	return nil
 }
 
-// whole reports whether the node offers its GPUs as a whole, and not as shares or virtual functions.
-func (n Node) whole() bool { return n.Allocatable <= n.Shape.gpus }
+// offersWholeGPUs reports whether the node offers its GPUs as a whole, and not as shares or virtual functions.
+func (n Node) offersWholeGPUs() bool { return n.Allocatable <= n.Shape.gpus }
 
-// left returns how many GPUs pods can still get by count.
-func (n Node) left() int {
+// unrequestedGPUs returns how many GPUs pods can still get by count.
+func (n Node) unrequestedGPUs() int {
 	lost := setOf(slices.Concat(n.State.Unhealthy, n.State.Outside))
 	return min(n.Shape.gpus-lost.len(), n.Allocatable) - n.Requested
 }

@@ -34,8 +34,8 @@ func RequestOf(pod *corev1.Pod, resource corev1.ResourceName, policy key.Policy)
 // Kunlunxin's scheduler does with 1, 2 and 4.
 const largestInNUMA = 4
 
-// ask returns the request for the picker.
-func (r Request) ask(free []int) alloc.Request {
+// pickerRequest returns the request for the picker.
+func (r Request) pickerRequest(free []int) alloc.Request {
 	a := alloc.Request{N: r.GPUs, Free: free, Policy: r.Policy, Sizes: alloc.Off}
 	if r.Policy == key.MTF && r.GPUs <= largestInNUMA {
 		a.Scope = key.NUMA
@@ -43,8 +43,8 @@ func (r Request) ask(free []int) alloc.Request {
 	return a
 }
 
-// forbidden returns why no node may serve the request; empty if nodes may.
-func (r Request) forbidden() string {
+// forbiddenReason returns why no node may serve the request; empty if nodes may.
+func (r Request) forbiddenReason() string {
 	if r.Policy == key.MTF && !slices.Contains([]int{1, 2, 4, 8}, r.GPUs) {
 		return fmt.Sprintf("%s requested; the policy mtf allows 1, 2, 4 or 8", wording.Count(r.GPUs, "GPU"))
 	}

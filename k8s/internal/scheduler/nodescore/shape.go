@@ -73,8 +73,8 @@ type Offer struct {
 	Err error
 }
 
-// of returns the Shape of a topology, without what differs between nodes that are alike.
-func (s *Shapes) of(t protocol.NodeTopology) (*Shape, error) {
+// shapeOf returns the Shape of a topology, without what differs between nodes that are alike.
+func (s *Shapes) shapeOf(t protocol.NodeTopology) (*Shape, error) {
 	gpus := t.GPUs
 	t.GPUs = make([]protocol.TopologyGPU, len(gpus))
 	for i, g := range gpus {
@@ -110,8 +110,8 @@ func (s *Shapes) forget(name string) {
 	}
 }
 
-// offer returns what a node of the Shape with these free GPUs, ascending, has for a request.
-func (s *Shapes) offer(shape *Shape, free []int, r Request) *Offer {
+// offerFor returns what a node of the Shape with these free GPUs, ascending, has for a request.
+func (s *Shapes) offerFor(shape *Shape, free []int, r Request) *Offer {
 	q := question{shape: shape.id, free: setOf(free), n: r.GPUs, policy: r.Policy}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,7 +122,7 @@ func (s *Shapes) offer(shape *Shape, free []int, r Request) *Offer {
 		s.offers = map[question]*Offer{}
 	}
 	o := &Offer{}
-	if o.Key, o.Err = shape.picker.Score(r.ask(free)); o.Err == nil {
+	if o.Key, o.Err = shape.picker.Score(r.pickerRequest(free)); o.Err == nil {
 		o.order = o.Key.Order()
 		o.Score, o.Loss, o.Err = shape.scale.Values(free, r.GPUs)
 	}

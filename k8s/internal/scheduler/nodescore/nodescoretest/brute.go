@@ -15,7 +15,7 @@ import (
 func Best(nodes []Node, n int, p key.Policy) (names []string) {
 	var best []int
 	for _, node := range nodes {
-		t := trial{graph: node.graph(), fits: map[[2]int]bool{}, packed: map[[3]int]int{}}
+		t := trial{graph: node.topologyGraph(), fits: map[[2]int]bool{}, packed: map[[3]int]int{}}
 		free := 0
 		for _, g := range node.Free {
 			free |= 1 << g

@@ -21,7 +21,7 @@ type Node struct {
 	Generation               int64 // of the state
 }
 
-func (n Node) graph() *topology.Graph {
+func (n Node) topologyGraph() *topology.Graph {
 	g, _ := topology.New(n.GPUs)
 	return g
 }
@@ -32,7 +32,7 @@ func (n Node) Annotations() (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	scores, losses, err := protocol.NewScale(n.graph()).Tables(n.Free)
+	scores, losses, err := protocol.NewScale(n.topologyGraph()).Tables(n.Free)
 	if err != nil {
 		return nil, err
 	}
