@@ -40,17 +40,17 @@ var (
 	links    = regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
 )
 
-// TestExamples runs every "$ command" of a console block and compares what it
-// prints, standard error first, with the lines below it. The commands of a page
-// share a folder, in which mini.json is the page's own example of a node;
-// /tmp/node stands for a new place.
+// TestExamples runs every "$ command" of a console block and compares what it prints, standard
+// error first, with the lines below it. The commands of a page share a folder, in which
+// mini.json is the page's own example of a node; /tmp/node stands for a new place.
 func TestExamples(t *testing.T) {
 	bin := t.TempDir()
 	build := exec.Command("go", "build", "-o", bin+"/", "../cmd/...")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
-	// No example starts a container; that the client of docker is there does not depend on this machine.
+	// No example starts a container; that the client of docker is there does not depend on
+	// this machine.
 	if err := os.WriteFile(filepath.Join(bin, "docker"), []byte("#!/bin/sh\nexit 1\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -119,8 +119,8 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestClusterPackages compares the packages of the cluster side with the pages that list them. What
-// the ones that are called pure import is up to k8s/internal/floors.
+// TestClusterPackages compares the packages of the cluster side with the pages that list them.
+// What the ones that are called pure import is up to k8s/internal/floors.
 func TestClusterPackages(t *testing.T) {
 	out, err := exec.Command("go", "list", "-C", "../k8s", "-f", `{{if .GoFiles}}{{.ImportPath}}{{end}}`, "./cmd/...", "./api/...", "./internal/...").Output()
 	if err != nil {

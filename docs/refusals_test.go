@@ -18,7 +18,8 @@ import (
 const maxUncovered = 118
 
 // TestRefusals demands that each refusal in the scripts of the programs has a row on the page
-// of errors, or an entry of its own in testdata/refusals.txt, below the reason why it has no row.
+// of errors, or an entry of its own in testdata/refusals.txt, below the reason why it has no
+// row.
 func TestRefusals(t *testing.T) {
 	messages := toolkitMessages(t, "errors.md")
 	entries := uncovered(t, readFile(t, "testdata/refusals.txt"))

@@ -16,7 +16,8 @@ const translated = "testdata/translated.txt"
 // fenced are the examples of a page, which are the same in both languages.
 var fenced = regexp.MustCompile("(?s)```.*?```")
 
-// TestTranslated notices an English page that changed since its translation was looked at. With
+// TestTranslated notices an English page that changed since its translation was looked at.
+// With
 // -update, an author says that the translation is up to date again.
 func TestTranslated(t *testing.T) {
 	pages, err := filepath.Glob("*.md")

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestVersions demands that the charts, what a cluster is cleaned up with, and the pages name one
-// version: a reader types what stands there.
+// TestVersions demands that the charts, what a cluster is cleaned up with, and the pages name
+// one version: a reader types what stands there.
 func TestVersions(t *testing.T) {
 	want := ""
 	for _, place := range []struct {

@@ -93,8 +93,8 @@ func loadSettings() (config.Config, error) {
 	return config.Load(config.Path, text, none)
 }
 
-// optionOrSetting is the value of a string option, or else the configured one. An empty variable of
-// the environment counts as unset.
+// optionOrSetting is the value of a string option, or else the configured one. An empty
+// variable of the environment counts as unset.
 func optionOrSetting(c *cli.Context, option string, configured config.Value) string {
 	if text := c.String(option); c.IsSet(option) && text != "" {
 		return text
@@ -126,16 +126,28 @@ func (t toolkit) app() *cli.App {
 			},
 			&cli.StringFlag{
 				Name: "gpus-ignore", EnvVars: []string{"METAX_CTK_GPUS_IGNORE"},
-				Usage: "comma-separated `NAMES` of programs, containers and images that open GPUs only to monitor them (default: " + strings.Join(usage.Monitors(), ",") + ")",
+				Usage: "comma-separated `NAMES` of programs, containers and images that open GPUs only to monitor them (default: " +
+					strings.Join(usage.Monitors(), ",") + ")",
 			},
 			&cli.BoolFlag{Name: "version", Aliases: []string{"v"}, Usage: "print the version"},
-			&cli.StringFlag{Name: "log-level", EnvVars: []string{"METAX_CTK_LOG_LEVEL"}, Usage: "log what is done at this `LEVEL`: off, error, warn or info (default: off)"},
-			&cli.StringFlag{Name: "log-format", EnvVars: []string{"METAX_CTK_LOG_FORMAT"}, Usage: "the `FORM` of the log: text or json (default: text)"},
-			&cli.StringFlag{Name: "log-file", EnvVars: []string{"METAX_CTK_LOG_FILE"}, TakesFile: true, Usage: "append the log to the `FILE` at this absolute path (default: standard error)"},
+			&cli.StringFlag{
+				Name: "log-level", EnvVars: []string{"METAX_CTK_LOG_LEVEL"},
+				Usage: "log what is done at this `LEVEL`: off, error, warn or info (default: off)",
+			},
+			&cli.StringFlag{
+				Name: "log-format", EnvVars: []string{"METAX_CTK_LOG_FORMAT"},
+				Usage: "the `FORM` of the log: text or json (default: text)",
+			},
+			&cli.StringFlag{
+				Name: "log-file", EnvVars: []string{"METAX_CTK_LOG_FILE"}, TakesFile: true,
+				Usage: "append the log to the `FILE` at this absolute path (default: standard error)",
+			},
 		},
 		Commands: []*cli.Command{
-			t.deviceCommand(), t.healthCommand(), t.topologyCommand(), t.pickCommand(), t.waitCommand(), t.psCommand(), t.topCommand(), t.leaseCommand(), t.sgpuCommand(), t.cdiCommand(),
-			t.macaCommand(), t.setupCommand(), t.runtimeCommand(), t.doctorCommand(), t.snapshotCommand(), t.bugreportCommand(), t.configCommand(),
+			t.deviceCommand(), t.healthCommand(), t.topologyCommand(), t.pickCommand(), t.waitCommand(), t.psCommand(),
+			t.topCommand(), t.leaseCommand(), t.sgpuCommand(), t.cdiCommand(),
+			t.macaCommand(), t.setupCommand(), t.runtimeCommand(), t.doctorCommand(), t.snapshotCommand(), t.bugreportCommand(),
+			t.configCommand(),
 			t.simCommand(), t.completionCommand(), t.versionCommand(),
 		},
 	}
@@ -185,7 +197,8 @@ func unknownCommand(word, group string, commands []*cli.Command) error {
 // nodeSelector returns the node that the global flags name.
 func (t toolkit) nodeSelector(c *cli.Context) node.Selector {
 	return node.Selector{
-		Node: optionOrSetting(c, "node", t.settings.Node), Root: optionOrSetting(c, "root", t.settings.Root), Library: t.Library, Run: t.Run, In: t.In,
+		Node: optionOrSetting(c, "node", t.settings.Node), Root: optionOrSetting(c, "root", t.settings.Root),
+		Library: t.Library, Run: t.Run, In: t.In,
 	}
 }
 
@@ -213,7 +226,8 @@ func counted(action cli.ActionFunc) cli.ActionFunc {
 		usage := c.Command.ArgsUsage
 		least, most := bounds(usage)
 		if n := c.NArg(); n < least || n > most {
-			return usageErrorf("%s takes %s; got %s; see %s --help", c.Command.Name, cmp.Or(usage, "no argument"), wording.Count(n, "argument"), c.Command.HelpName)
+			return usageErrorf("%s takes %s; got %s; see %s --help", c.Command.Name, cmp.Or(usage, "no argument"),
+				wording.Count(n, "argument"), c.Command.HelpName)
 		}
 		return action(c)
 	}

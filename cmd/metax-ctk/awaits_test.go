@@ -8,9 +8,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// awaits waits until a file that a command in the background writes matches a pattern:
-// awaits FILE PATTERN. It ends as soon as that is so; the limit is only there for a script that
-// would wait forever.
+// awaits waits until a file that a command in the background writes matches a pattern: awaits
+// FILE PATTERN. It ends as soon as that is so; the limit is only there for a script that would
+// wait forever.
 func awaits(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: awaits FILE PATTERN")

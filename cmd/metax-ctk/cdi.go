@@ -26,10 +26,16 @@ func (t toolkit) cdiCommand() *cli.Command {
 				Name:  "generate",
 				Usage: "write the CDI specs of the node",
 				Flags: append(specFlags("all of them, with --output gpu"),
-					&cli.StringFlag{Name: "output", Usage: "write to `FILE`, making its directory, or - for standard output (default: /var/run/cdi/VENDOR-CLASS.json below the root)"},
+					&cli.StringFlag{
+						Name:  "output",
+						Usage: "write to `FILE`, making its directory, or - for standard output (default: /var/run/cdi/VENDOR-CLASS.json below the root)",
+					},
 					&cli.StringFlag{Name: "format", Usage: "json or yaml (default: by the file's extension, else json)"},
 					&cli.BoolFlag{Name: "force", Usage: "write although some GPUs have no device nodes"},
-					&cli.DurationFlag{Name: "settle", Usage: "wait up to `TIME` (30s) for a node that is still coming up, or changing"}),
+					&cli.DurationFlag{
+						Name:  "settle",
+						Usage: "wait up to `TIME` (30s) for a node that is still coming up, or changing",
+					}),
 				Action: t.cdiGenerate,
 			},
 			{
@@ -79,15 +85,27 @@ func classFlag(byDefault string) cli.Flag {
 func specFlags(class string) []cli.Flag {
 	return []cli.Flag{
 		vendorFlag(), classFlag(class),
-		&cli.StringSliceFlag{Name: "device-name-strategy", Usage: "name devices by `NAMES`: index, uuid, bdf, all; repeatable or with commas (default: all of them)"},
-		&cli.StringFlag{Name: "engine-root", Usage: "`DIR` below which the engine finds the node's files (default: the root)"},
+		&cli.StringSliceFlag{
+			Name:  "device-name-strategy",
+			Usage: "name devices by `NAMES`: index, uuid, bdf, all; repeatable or with commas (default: all of them)",
+		},
+		&cli.StringFlag{
+			Name:  "engine-root",
+			Usage: "`DIR` below which the engine finds the node's files (default: the root)",
+		},
 		hookFlag(),
-		&cli.BoolFlag{Name: "no-groups", Usage: "leave out the groups of device nodes, which need CDI 0.7 (Podman 4 reads less)"},
+		&cli.BoolFlag{
+			Name:  "no-groups",
+			Usage: "leave out the groups of device nodes, which need CDI 0.7 (Podman 4 reads less)",
+		},
 	}
 }
 
 func specDirFlag() cli.Flag {
-	return &cli.StringSliceFlag{Name: "spec-dir", Usage: "look in `DIR`, as the engine does, below the root; repeatable, the last one wins (default: /etc/cdi, /var/run/cdi)"}
+	return &cli.StringSliceFlag{
+		Name:  "spec-dir",
+		Usage: "look in `DIR`, as the engine does, below the root; repeatable, the last one wins (default: /etc/cdi, /var/run/cdi)",
+	}
 }
 
 // specMaker returns what makes the node's specs, and the options that shape them.
@@ -104,7 +122,8 @@ func (t toolkit) specMaker(c *cli.Context) (refresh.Maker, cdi.Options, error) {
 	node := sync.OnceValues(func() (gpu.Node, error) {
 		n, err := t.loadFromSelector(c, at) // without surroundings, which change while a host comes up
 		if err == nil && !at.IsHost() && !n.HasDevices() {
-			err = usageErrorf("node %q has no device nodes, which a CDI spec needs; a snapshot or Node JSON has them (docs/node.md)", at.Node)
+			err = usageErrorf(
+				"node %q has no device nodes, which a CDI spec needs; a snapshot or Node JSON has them (docs/node.md)", at.Node)
 		}
 		return n, err
 	})
@@ -161,7 +180,8 @@ func (t toolkit) cdiList(c *cli.Context) (err error) {
 		names = append(names, d.Name)
 	}
 	if len(names) == 0 && len(listing.Problems()) == 0 {
-		t.warn("no CDI device " + of + "in " + strings.Join(specDirs(c), ", ") + "; to write the specs: metax-ctk cdi generate")
+		t.warn("no CDI device " + of + "in " + strings.Join(specDirs(c), ", ") +
+			"; to write the specs: metax-ctk cdi generate")
 	}
 	return t.printResult(c, listing, joinLines(names))
 }
@@ -186,7 +206,8 @@ func (t toolkit) cdiGenerate(c *cli.Context) error {
 	at, settle := maker.Selector, c.Duration("settle")
 	switch {
 	case !at.IsHost() && !c.IsSet("output"):
-		return usageErrorf("the devices of node %q are not on this host; say where its spec goes: --output FILE, or --output -", at.Node)
+		return usageErrorf(
+			"the devices of node %q are not on this host; say where its spec goes: --output FILE, or --output -", at.Node)
 	case !at.IsHost() && c.IsSet("settle"):
 		return needsHost("cdi generate --settle", at)
 	case settle < 0:

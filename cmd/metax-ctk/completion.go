@@ -34,7 +34,8 @@ func (t toolkit) completionCommand() *cli.Command {
 		Action: func(c *cli.Context) error {
 			script, ok := completion.Script(c.Args().First(), "metax-ctk")
 			if !ok {
-				return usageErrorf("name a shell: bash, zsh or fish (got %q)%s", c.Args().First(), wording.Meant(c.Args().First(), "bash", "zsh", "fish"))
+				return usageErrorf("name a shell: bash, zsh or fish (got %q)%s", c.Args().First(),
+					wording.Meant(c.Args().First(), "bash", "zsh", "fish"))
 			}
 			_, err := io.WriteString(t.Out, script)
 			return err
@@ -101,7 +102,8 @@ func (t toolkit) completeWord(app *cli.App, words []string) completion.Answer {
 	return t.values(u, argument, argument, current)
 }
 
-// option returns the option of that name, which may be NVIDIA's name for it; nil if it does not exist.
+// option returns the option of that name, which may be NVIDIA's name for it; nil if it does
+// not exist.
 func (u unfinished) option(name string) cli.Flag {
 	return cmp.Or(findFlag(u.flags, name), findFlag(u.flags, habits[name]))
 }
@@ -175,9 +177,11 @@ func (t toolkit) values(u unfinished, name, kind, current string) completion.Ans
 	words := map[string][]string{ // that depend on nothing
 		"sizes": {"warn", "off", "enforce"}, "weights": {"kind", "bandwidth"},
 		"source": {"lease", "docker", "containerd", "podman", "cri-o", "kubernetes", "processes"},
-		"qos":    {"fixed-share", "best-effort", "burst-share"}, "vendor": {"metax-tech.com"}, "class": {"gpu", "sgpu", "maca"},
-		"bash|zsh|fish": {"bash", "zsh", "fish"}, "NODE": sim.Names(), "log-level": config.LogLevels, "log-format": config.LogFormats,
-		"engine": append(setup.Names(), "auto"),
+		"qos":    {"fixed-share", "best-effort", "burst-share"}, "vendor": {"metax-tech.com"},
+		"class":         {"gpu", "sgpu", "maca"},
+		"bash|zsh|fish": {"bash", "zsh", "fish"}, "NODE": sim.Names(), "log-level": config.LogLevels,
+		"log-format": config.LogFormats,
+		"engine":     append(setup.Names(), "auto"),
 	}[name]
 	answer := completion.From(current, completion.Words(words...))
 	if slices.Contains([]string{"FILE", "DIR", "PATH"}, kind) {
@@ -186,7 +190,8 @@ func (t toolkit) values(u unfinished, name, kind, current string) completion.Ans
 	return answer
 }
 
-// hostWords are the values that depend on the host: GPUs, slices, leases, installations of MXMACA.
+// hostWords are the values that depend on the host: GPUs, slices, leases, installations of
+// MXMACA.
 func (t toolkit) hostWords(u unfinished, name, current string) (_ completion.Answer, ok bool) {
 	switch name {
 	case "free", "require":
@@ -276,7 +281,8 @@ func (t toolkit) macaVersions(u unfinished) []string {
 // settingKeys are the keys of the configuration file, each with an end.
 func settingKeys(end string) (keys []completion.Candidate) {
 	none := func(string) (string, bool) { return "", false }
-	all, _ := config.Show(config.Path, nil, func(string) string { return "" }, none) // nothing can be wrong with the defaults
+	// nothing can be wrong with the defaults
+	all, _ := config.Show(config.Path, nil, func(string) string { return "" }, none)
 	for _, s := range all {
 		keys = append(keys, completion.Candidate{Word: s.Key + end})
 	}

@@ -73,8 +73,8 @@ func (t toolkit) configEdit(c *cli.Context, assignments []config.Assignment) err
 	return t.printResult(c, done, done.table())
 }
 
-// checkLogDir refuses a log file of this host in a directory that does not exist: every command
-// would fail to write it. A file for another host may name any.
+// checkLogDir refuses a log file of this host in a directory that does not exist: every
+// command would fail to write it. A file for another host may name any.
 func (t toolkit) checkLogDir(c *cli.Context, path string, text []byte, changes []config.Change) error {
 	if !slices.ContainsFunc(changes, func(change config.Change) bool { return change.Key == "log.file" }) {
 		return nil

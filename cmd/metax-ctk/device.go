@@ -57,7 +57,10 @@ func (t toolkit) deviceSources(c *cli.Context) error {
 	rows := [][]string{{"INDEX", "BDF", "UUID", "SERIAL", "MODEL", "MEMORY", "VBIOS", "HEALTH", "LINKS"}}
 	sources.GPUs = slices.DeleteFunc(sources.GPUs, func(g discover.GPUSources) bool { return isOut(g.Index) })
 	for _, g := range sources.GPUs {
-		rows = append(rows, []string{strconv.Itoa(g.Index), g.BDF.String(), g.UUID, g.Serial, g.Model, g.Memory, g.VBIOS, strings.Join(g.Health, "+"), strings.Join(g.Links, "+")})
+		rows = append(rows, []string{
+			strconv.Itoa(g.Index), g.BDF.String(), g.UUID, g.Serial, g.Model, g.Memory, g.VBIOS,
+			strings.Join(g.Health, "+"), strings.Join(g.Links, "+"),
+		})
 	}
 	var where strings.Builder
 	for _, source := range slices.Sorted(maps.Keys(sources.At)) {
@@ -67,7 +70,10 @@ func (t toolkit) deviceSources(c *cli.Context) error {
 }
 
 func deviceRows(node gpu.Node) [][]string {
-	rows := [][]string{{"INDEX", "PRODUCT", "MODEL", "BDF", "UUID", "SERIAL", "MEMORY", "NUMA", "LINKS", "HEALTH", "NODES"}}
+	rows := [][]string{{
+		"INDEX", "PRODUCT", "MODEL", "BDF", "UUID", "SERIAL", "MEMORY", "NUMA", "LINKS", "HEALTH",
+		"NODES",
+	}}
 	for _, g := range node.GPUs {
 		row := []string{strconv.Itoa(g.Index), g.Product, g.Model, "", string(g.UUID), g.Serial, "", "", "", "ok", ""}
 		if g.BDF != (gpu.BDF{}) {

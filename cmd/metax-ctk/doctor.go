@@ -123,8 +123,10 @@ func (t toolkit) doctorConfig(c *cli.Context, at node.Selector) (doctor.Config, 
 	_, bad := loadSettings()
 	look := doctor.Config{
 		Root: host, RecordPath: node.RecordPath, Library: at.Library, SMI: at.Run, Getenv: func(string) string { return "" },
-		Self: self, Version: toolkitVersion(), ConfigPath: config.Path, Settings: bad, Rules: t.settings.MACA.Rules(), SpecDirs: cdi.Dirs(),
-		Trimmed: !t.nodeSelector(c).IsHost(), LeaseDir: assign.Dir, DockerSocket: assign.DockerSocket, Image: c.String("image"),
+		Self: self, Version: toolkitVersion(), ConfigPath: config.Path, Settings: bad, Rules: t.settings.MACA.Rules(),
+		SpecDirs: cdi.Dirs(),
+		Trimmed:  !t.nodeSelector(c).IsHost(), LeaseDir: assign.Dir, DockerSocket: assign.DockerSocket,
+		Image: c.String("image"),
 	}
 	quiet := t
 	quiet.Err, quiet.warnings = io.Discard, new(warnings)

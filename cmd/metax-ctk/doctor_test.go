@@ -9,8 +9,8 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// TestDoctorsCommands: metax-ctk takes every command of its own that a finding
-// names. None is carried out.
+// TestDoctorsCommands: metax-ctk takes every command of its own that a finding names. None is
+// carried out.
 func TestDoctorsCommands(t *testing.T) {
 	text, err := os.ReadFile("../../internal/doctor/testdata/commands.txt")
 	if err != nil {

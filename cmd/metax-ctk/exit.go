@@ -66,13 +66,15 @@ func exitCode(err error) int {
 		return 0
 	case errors.As(err, &own):
 		return own.code
-	case errors.As(err, new(*alloc.ArgumentError)), errors.As(err, new(*refresh.ArgumentError)), errors.Is(err, node.ErrUnknown):
+	case errors.As(err, new(*alloc.ArgumentError)), errors.As(err, new(*refresh.ArgumentError)), errors.Is(err,
+		node.ErrUnknown):
 		return exitUsage
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
 	case errors.Is(err, discover.ErrNoGPU), errors.Is(err, refresh.ErrNoDriver), errors.Is(err, maca.ErrNone):
 		return exitNoGPU
-	case errors.Is(err, alloc.ErrUnmet), errors.As(err, new(*alloc.TooLargeError)), errors.As(err, new(*sgpu.RefusedError)), errors.As(err, new(*assign.DividedError)), errors.Is(err, lease.ErrBusy):
+	case errors.Is(err, alloc.ErrUnmet), errors.As(err, new(*alloc.TooLargeError)), errors.As(err,
+		new(*sgpu.RefusedError)), errors.As(err, new(*assign.DividedError)), errors.Is(err, lease.ErrBusy):
 		return exitUnmet
 	}
 	return exitFailed

@@ -64,7 +64,8 @@ func (t toolkit) health(c *cli.Context) error {
 	ignored := words(c.String("ignore"))
 	for _, code := range ignored {
 		if !health.IsCode(code) {
-			return usageErrorf("--ignore %q: want %s or %s-N%s", code, strings.Join(health.Codes, ", "), health.Vendor, wording.Meant(code, health.Codes...))
+			return usageErrorf("--ignore %q: want %s or %s-N%s", code, strings.Join(health.Codes, ", "), health.Vendor,
+				wording.Meant(code, health.Codes...))
 		}
 	}
 	selector := t.nodeSelector(c)
@@ -96,7 +97,8 @@ func (t toolkit) health(c *cli.Context) error {
 		return t.watchHealth(c, &looker, rules, state, changes)
 	}
 	lost := selector.LostLinks(c.Context, state)
-	if err := t.printResult(c, healthReport{APIVersion: gpu.APIVersion, Kind: "Health", State: state, LostLinks: lost}, healthTable(state)+lostText(lost)); err != nil {
+	if err := t.printResult(c, healthReport{APIVersion: gpu.APIVersion, Kind: "Health", State: state, LostLinks: lost},
+		healthTable(state)+lostText(lost)); err != nil {
 		return err
 	}
 	if !state.AllHealthy() {
@@ -154,7 +156,9 @@ type healthChange struct {
 }
 
 // watchHealth prints changes, and takes further looks until the context or a signal ends it.
-func (t toolkit) watchHealth(c *cli.Context, looker *node.Looker, rules health.Rules, state health.State, changes []health.Change) error {
+func (t toolkit) watchHealth(c *cli.Context, looker *node.Looker, rules health.Rules, state health.State,
+	changes []health.Change,
+) error {
 	ends := []os.Signal{syscall.SIGTERM, syscall.SIGHUP}
 	if signal.Ignored(syscall.SIGHUP) { // nohup
 		ends = ends[:1]
@@ -171,7 +175,10 @@ func (t toolkit) watchHealth(c *cli.Context, looker *node.Looker, rules health.R
 					return err
 				}
 			}
-			if err := t.printResult(c, healthChange{APIVersion: gpu.APIVersion, Kind: "HealthChange", Generation: state.Generation, Change: change}, changeLine(change)); err != nil {
+			if err := t.printResult(c, healthChange{
+				APIVersion: gpu.APIVersion, Kind: "HealthChange",
+				Generation: state.Generation, Change: change,
+			}, changeLine(change)); err != nil {
 				return err
 			}
 		}

@@ -12,7 +12,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/test/trusted"
 )
 
-// TestHealthExec: the program of health.exec runs once for a change, and one that others may write is a warning.
+// TestHealthExec: the program of health.exec runs once for a change, and one that others may
+// write is a warning.
 func TestHealthExec(t *testing.T) {
 	_, tree := simtest.Host(t, "c500-8")
 	root, dir := simtest.Write(t, tree).Dir(), trusted.Dir(t)

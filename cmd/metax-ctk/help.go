@@ -29,8 +29,8 @@ func init() {
 // helpWidth is the width of help in columns, on a terminal that is not narrower.
 const helpWidth = 100
 
-// fitHelp returns a printer of help that breaks lines between words, also those of usage, which
-// urfave/cli aligns first.
+// fitHelp returns a printer of help that breaks lines between words, also those of usage,
+// which urfave/cli aligns first.
 func fitHelp(plain func(io.Writer, string, any)) func(io.Writer, string, any) {
 	return func(w io.Writer, template string, data any) {
 		var text strings.Builder

@@ -51,8 +51,7 @@ func TestEveryCommand(t *testing.T) {
 	}
 }
 
-// TestNoNull holds JSON to lists that are empty instead of missing: programs loop
-// over them.
+// TestNoNull holds JSON to lists that are empty instead of missing: programs loop over them.
 func TestNoNull(t *testing.T) {
 	commands := [][]string{
 		{"device", "list", "-o", "json"},

@@ -91,8 +91,8 @@ func containerds(proc *procfs.Proc, devices holders.Devices, s lease.State) []le
 	return sources
 }
 
-// holderReport returns who uses the GPUs of the node, as the named sources see it, or all of them
-// without names. GPUs of a node that is not a host have no users.
+// holderReport returns who uses the GPUs of the node, as the named sources see it, or all of
+// them without names. GPUs of a node that is not a host have no users.
 func (t toolkit) holderReport(c *cli.Context, node gpu.Node, only ...string) (lease.Report, error) {
 	if !t.nodeSelector(c).IsHost() {
 		return lease.Report{}, nil
@@ -187,7 +187,8 @@ func sourceFlag() cli.Flag {
 		Action: func(_ *cli.Context, names []string) error {
 			for _, name := range names {
 				if !slices.Contains(ps.SourceNames, name) {
-					return usageErrorf("unknown source %q: %s%s", name, strings.Join(ps.SourceNames, ", "), wording.Meant(name, ps.SourceNames...))
+					return usageErrorf("unknown source %q: %s%s", name, strings.Join(ps.SourceNames, ", "),
+						wording.Meant(name, ps.SourceNames...))
 				}
 			}
 			return nil

@@ -19,9 +19,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 )
 
-// fill replaces the variables in files: fill FILE... Beside those of the script
-// there are BOOT, PID, START, PIDNS, UID and USER, which make the test program the
-// client of a lease.
+// fill replaces the variables in files: fill FILE... Beside those of the script there are
+// BOOT, PID, START, PIDNS, UID and USER, which make the test program the client of a lease.
 func fill(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
 		ts.Fatalf("usage: fill FILE...")
@@ -95,9 +94,9 @@ func hold(node string) (end func(), err error) {
 	}, nil
 }
 
-// docker starts a daemon that knows the containers of a file until the script
-// ends: docker SOCKET FILE. The file has what the daemon tells of each container
-// when asked for it alone, and may change.
+// docker starts a daemon that knows the containers of a file until the script ends: docker
+// SOCKET FILE. The file has what the daemon tells of each container when asked for it alone,
+// and may change.
 func docker(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: docker SOCKET FILE")

@@ -147,7 +147,8 @@ func (t toolkit) leaseTable(told ps.Leases) string {
 			state += ": " + l.Why
 		}
 		container := cmp.Or(l.Name, usage.ShortID(l.Container))
-		rows = append(rows, []string{l.ID, strings.TrimPrefix(gpusOf(l), "GPU "), state, container, l.Engine, l.User, formatTime(l.Since)})
+		rows = append(rows,
+			[]string{l.ID, strings.TrimPrefix(gpusOf(l), "GPU "), state, container, l.Engine, l.User, formatTime(l.Since)})
 	}
 	return t.formatTable(rows) + summaryLine(told.Summary) + t.queueTable(told.Queue) + sourceNote(told.Sources)
 }

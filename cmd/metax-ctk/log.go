@@ -18,14 +18,20 @@ func (t toolkit) openLog(c *cli.Context) error {
 		name  string
 		words []string // nil for any
 		to    *config.Value
-	}{{"log-level", config.LogLevels, &s.Level}, {"log-format", config.LogFormats, &s.Format}, {"log-file", nil, &s.File}} {
+	}{
+		{"log-level", config.LogLevels, &s.Level},
+		{"log-format", config.LogFormats, &s.Format},
+		{"log-file", nil, &s.File},
+	} {
 		v := c.String(option.name) // an empty variable counts as unset
 		if v != "" && option.words != nil && !slices.Contains(option.words, v) {
-			return usageErrorf("--%s %q: want %s%s", option.name, v, strings.Join(option.words, ", "), wording.Meant(v, option.words...))
+			return usageErrorf("--%s %q: want %s%s", option.name, v, strings.Join(option.words, ", "),
+				wording.Meant(v, option.words...))
 		}
 		option.to.Set(v, "--"+option.name)
 	}
-	t.log.Log = logfile.Open(s, logfile.Program{Name: "metax-ctk", Err: t.Err, Say: func(err error) { t.warn(err.Error()) }})
+	t.log.Log = logfile.Open(s,
+		logfile.Program{Name: "metax-ctk", Err: t.Err, Say: func(err error) { t.warn(err.Error()) }})
 	t.log.printed = s.File.Text == ""
 	t.log.Info("command", "arguments", t.log.args, "version", toolkitVersion())
 	return nil

@@ -90,7 +90,8 @@ func macaTable(installs []maca.Summary) string {
 	rows := [][]string{{"KIND", "VERSION", "PATH", "DIR", "DEFAULT", "LIBRARIES", "MISSING", "PROBLEMS", "FOR CONTAINERS"}}
 	for _, i := range installs {
 		row := []string{
-			string(i.Kind), i.Version, i.Path, i.Dir, "", strconv.Itoa(i.Libraries), strconv.Itoa(i.Missing), strconv.Itoa(i.Problems), "yes",
+			string(i.Kind), i.Version, i.Path, i.Dir, "", strconv.Itoa(i.Libraries), strconv.Itoa(i.Missing),
+			strconv.Itoa(i.Problems), "yes",
 		}
 		if i.Default {
 			row[4] = "yes"
@@ -120,7 +121,8 @@ func (t toolkit) macaCheck(c *cli.Context, host *hostfs.Root, listing maca.Listi
 
 func macaCheckedText(m maca.Checked) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "MXMACA %s in %s, libraries: %d\n", cmp.Or(fmt.Sprintf("%.80s", m.MACA.Version), "of unknown version"), m.MACA.Dir, m.MACA.Libraries)
+	fmt.Fprintf(&b, "MXMACA %s in %s, libraries: %d\n", cmp.Or(fmt.Sprintf("%.80s", m.MACA.Version), "of unknown version"),
+		m.MACA.Dir, m.MACA.Libraries)
 	fmt.Fprintf(&b, "driver: %s\n", m.Compat.Reason)
 	if !m.Driver.Loaded {
 		fmt.Fprintf(&b, "driver: the kernel module metax is not loaded\n")

@@ -14,5 +14,6 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // the second signal kills at once
-	os.Exit(runCommandLine(ctx, os.Args, deps{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Library: child.Library(), Run: child.Tool}))
+	os.Exit(runCommandLine(ctx, os.Args,
+		deps{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Library: child.Library(), Run: child.Tool}))
 }

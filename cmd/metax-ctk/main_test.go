@@ -46,8 +46,7 @@ func (m withSMI) Run() int {
 	return m.M.Run()
 }
 
-// TestScripts runs the programs as their users do: every command, its output,
-// its exit code.
+// TestScripts runs the programs as their users do: every command, its output, its exit code.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata",
@@ -92,8 +91,8 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// maxAttempts is how often a command is run again because this machine is too busy
-// for what it wants to know.
+// maxAttempts is how often a command is run again because this machine is too busy for what it
+// wants to know.
 const maxAttempts = 50
 
 // late reports whether a source did not come to answer in time, which a test can

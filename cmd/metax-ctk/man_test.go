@@ -151,8 +151,8 @@ func (b *roff) title(name string, section int) {
 	b.line(fmt.Sprintf(".TH %s %d \"\" \"MetaX container toolkit\"", minus(strings.ToUpper(name)), section))
 }
 
-// text sets paragraphs; lines that are indented, or aligned by several blanks, stay
-// as they are.
+// text sets paragraphs; lines that are indented, or aligned by several blanks, stay as they
+// are.
 func (b *roff) text(s string) {
 	for i, paragraph := range strings.Split(strings.Trim(s, "\n"), "\n\n") {
 		if i > 0 {

@@ -13,9 +13,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/test/needs"
 )
 
-// TestUnchangedBinary lays a simulated node over the machine's own /sys, /dev and
-// /opt in a private mount namespace: there the program, with no option at all,
-// must see that node.
+// TestUnchangedBinary lays a simulated node over the machine's own /sys, /dev and /opt in a
+// private mount namespace: there the program, with no option at all, must see that node.
 func TestUnchangedBinary(t *testing.T) {
 	needs.Root(t, "for device nodes and mounts")
 	dir := t.TempDir()

@@ -18,13 +18,16 @@ var habits = map[string]string{
 	"cdi.enabled": "cdi", "cdi.enable": "cdi", "enable-cdi": "cdi",
 }
 
-// reorderOptions reorders a command line for urfave/cli, which wants every option
-// before the arguments of the command that defines it: options may then stand
-// anywhere, global ones also behind the command. Words behind "--" stay
-// arguments, and so does a negative number that is not an option. "help" before a command
-// is --help behind it, and --version or -v without a command is the command version.
+// reorderOptions reorders a command line for urfave/cli, which wants every option before the
+// arguments of the command that defines it: options may then stand anywhere, global ones also
+// behind the command. Words behind "--" stay arguments, and so does a negative number that is
+// not an option. "help" before a command is --help behind it, and --version or -v without a
+// command is the command version.
 func reorderOptions(app *cli.App, args []string) ([]string, error) {
-	l := commandLine{levels: []level{{name: args[0], flags: app.Flags}}, commands: app.Commands, program: app.Name, path: app.Name, rest: args[1:]}
+	l := commandLine{
+		levels: []level{{name: args[0], flags: app.Flags}}, commands: app.Commands, program: app.Name,
+		path: app.Name, rest: args[1:],
+	}
 	for len(l.rest) > 0 {
 		word := l.rest[0]
 		l.rest = l.rest[1:]
@@ -117,7 +120,8 @@ func (l *commandLine) takeOption(word string) error {
 	return nil
 }
 
-// definition is the innermost command that defines an option, and its definition; nil if none does.
+// definition is the innermost command that defines an option, and its definition; nil if none
+// does.
 func (l *commandLine) definition(name string) (*level, cli.Flag) {
 	for at := len(l.levels) - 1; at >= 0; at-- {
 		if f := findFlag(l.levels[at].flags, name); f != nil {
@@ -152,8 +156,8 @@ func (l *commandLine) reordered() (words []string) {
 	return words
 }
 
-// checkValue returns what is wrong with the value of an option that is not a text: cli names the
-// option as Go does, and no unit.
+// checkValue returns what is wrong with the value of an option that is not a text: cli names
+// the option as Go does, and no unit.
 func checkValue(f cli.Flag, value string) error {
 	var err error
 	want := ""

@@ -44,12 +44,14 @@ func outputFlag(command *cli.Command) cli.Flag {
 	}
 }
 
-// printResult writes value as a JSON or YAML document, or else the table for people, as -o says.
+// printResult writes value as a JSON or YAML document, or else the table for people, as -o
+// says.
 func (t toolkit) printResult(c *cli.Context, value any, table string) error {
 	return t.writeResult(c, value, table, c.Bool("watch"))
 }
 
-// writeResult is print; several says that the value is one of several, so that JSON is one line.
+// writeResult is print; several says that the value is one of several, so that JSON is one
+// line.
 func (t toolkit) writeResult(c *cli.Context, value any, table string, several bool) error {
 	text := []byte(terminal.Lines(table))
 	var err error

@@ -8,8 +8,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
-// TestErrorIsOneCleanLine: what a path or a document brings along neither reaches
-// the terminal nor forges a line.
+// TestErrorIsOneCleanLine: what a path or a document brings along neither reaches the terminal
+// nor forges a line.
 func TestErrorIsOneCleanLine(t *testing.T) {
 	const hostile = "a\x1b[2J\u009b31m\u202e\nmetax-ctk: 训练"
 	for _, args := range [][]string{

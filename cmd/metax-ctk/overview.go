@@ -19,8 +19,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
-// showOverview is what metax-ctk prints without a command: the node in a few lines, and what to type
-// next.
+// showOverview is what metax-ctk prints without a command: the node in a few lines, and what
+// to type next.
 func (t toolkit) showOverview(c *cli.Context) error {
 	if c.Args().Present() {
 		return showSubcommands(c)

@@ -37,16 +37,31 @@ func (t toolkit) pickCommand() *cli.Command {
 
 // figuresFlag is -v of a command whose option explains its answer.
 func figuresFlag() cli.Flag {
-	return &cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "with --explain, show the figures that were compared"}
+	return &cli.BoolFlag{
+		Name: "verbose", Aliases: []string{"v"},
+		Usage: "with --explain, show the figures that were compared",
+	}
 }
 
 func pickFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "free", Usage: "pick from these GPUs only: `IDS` are indices, UUIDs, BDFs or serials, with commas, or all (default: the healthy ones that are not in use)"},
+		&cli.StringFlag{
+			Name:  "free",
+			Usage: "pick from these GPUs only: `IDS` are indices, UUIDs, BDFs or serials, with commas, or all (default: the healthy ones that are not in use)",
+		},
 		&cli.StringFlag{Name: "require", Usage: "the answer contains these `IDS`"},
-		&cli.StringFlag{Name: "policy", Value: "spread", EnvVars: []string{"METAX_CTK_GPUS_POLICY"}, Usage: "spread (compact), binpack (preserve), weighted:GAIN,LOSS, mtf or first"},
-		&cli.StringFlag{Name: "scope", Value: "any", EnvVars: []string{"METAX_CTK_GPUS_SCOPE"}, Usage: "the GPUs must share a `SCOPE`: link (MetaXLink only), switch (PCIe), numa or node; any does not limit them"},
-		&cli.StringFlag{Name: "sizes", Value: "warn", EnvVars: []string{"METAX_CTK_GPUS_SIZES"}, Usage: "what to do if N is not 1, 2, 4 or 8: off, warn or enforce"},
+		&cli.StringFlag{
+			Name: "policy", Value: "spread", EnvVars: []string{"METAX_CTK_GPUS_POLICY"},
+			Usage: "spread (compact), binpack (preserve), weighted:GAIN,LOSS, mtf or first",
+		},
+		&cli.StringFlag{
+			Name: "scope", Value: "any", EnvVars: []string{"METAX_CTK_GPUS_SCOPE"},
+			Usage: "the GPUs must share a `SCOPE`: link (MetaXLink only), switch (PCIe), numa or node; any does not limit them",
+		},
+		&cli.StringFlag{
+			Name: "sizes", Value: "warn", EnvVars: []string{"METAX_CTK_GPUS_SIZES"},
+			Usage: "what to do if N is not 1, 2, 4 or 8: off, warn or enforce",
+		},
 		&cli.StringFlag{Name: "weights", Value: "kind", Usage: "weigh links by kind, or by their bandwidth"},
 	}
 }

@@ -20,7 +20,9 @@ import (
 
 // requestFromOptions reads the request for count GPUs that the command's options make, and the
 // picker for it.
-func (t toolkit) requestFromOptions(c *cli.Context, node gpu.Node, graph *topology.Graph, count string, free []int) (req alloc.Request, picker *alloc.Picker, err error) {
+func (t toolkit) requestFromOptions(c *cli.Context, node gpu.Node, graph *topology.Graph, count string,
+	free []int,
+) (req alloc.Request, picker *alloc.Picker, err error) {
 	n, err := strconv.Atoi(count)
 	if err != nil || n < 1 {
 		return req, nil, usageErrorf("%s %q: want a number of GPUs from 1 to %d", c.Command.Name, count, len(node.GPUs))
@@ -56,7 +58,9 @@ func (t toolkit) requestFromOptions(c *cli.Context, node gpu.Node, graph *topolo
 }
 
 // pickGPUs is the answer to what requestFromOptions reads, with its warnings printed.
-func (t toolkit) pickGPUs(c *cli.Context, node gpu.Node, graph *topology.Graph, count string, free []int, holders []usage.Holder) (alloc.Answer, error) {
+func (t toolkit) pickGPUs(c *cli.Context, node gpu.Node, graph *topology.Graph, count string, free []int,
+	holders []usage.Holder,
+) (alloc.Answer, error) {
 	req, picker, err := t.requestFromOptions(c, node, graph, count, free)
 	if err != nil {
 		return alloc.Answer{}, err
@@ -107,7 +111,8 @@ func (t toolkit) freeGPUs(c *cli.Context, node gpu.Node, holders []usage.Holder)
 		return nil, err
 	}
 	if sick := assign.Without(free, node.Healthy()); len(sick) > 0 {
-		t.warn(fmt.Sprintf("--free names unhealthy GPUs, and they may be picked: GPU %s (metax-ctk device list)", wording.List(sick)))
+		t.warn(fmt.Sprintf("--free names unhealthy GPUs, and they may be picked: GPU %s (metax-ctk device list)",
+			wording.List(sick)))
 	}
 	return free, nil
 }

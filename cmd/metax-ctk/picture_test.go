@@ -28,8 +28,8 @@ var (
 // readmeHeight is how high a picture in README.md may be, in pixels.
 const readmeHeight = 420
 
-// topologyPicture is what topology print draws of c500-8 when a container uses GPUs 0 and 1, and
-// a pick of 4 gives the others' domain. It is made smaller, for README.md.
+// topologyPicture is what topology print draws of c500-8 when a container uses GPUs 0 and 1,
+// and a pick of 4 gives the others' domain. It is made smaller, for README.md.
 func topologyPicture(t *testing.T) string {
 	t.Helper()
 	node, err := sim.Node("c500-8")

@@ -104,7 +104,8 @@ func psRows(o ps.Occupancy) [][]string {
 		for _, h := range g.Holders {
 			container, engine := containerOf(h)
 			rows = append(rows, []string{
-				strconv.Itoa(g.Index), stateOf(g, h), holderOf(h), container, engine, h.User, formatTime(h.Since), strings.Join(h.Sources, "+"),
+				strconv.Itoa(g.Index), stateOf(g, h), holderOf(h), container, engine, h.User, formatTime(h.Since),
+				strings.Join(h.Sources, "+"),
 			})
 		}
 	}
@@ -113,7 +114,8 @@ func psRows(o ps.Occupancy) [][]string {
 
 // psBelow has what stands below the rows: counts, the queue, and what was not seen.
 func (t toolkit) psBelow(o ps.Occupancy) string {
-	return summaryLine(o.Summary) + lostNote(o.GPUs) + t.queueTable(o.Queue) + ignoredNote(o.Containers) + sourceNote(o.Sources)
+	return summaryLine(o.Summary) + lostNote(o.GPUs) + t.queueTable(o.Queue) + ignoredNote(o.Containers) +
+		sourceNote(o.Sources)
 }
 
 // summaryLine says how many GPUs are free, and how many are neither free nor in use by a known
@@ -147,7 +149,8 @@ func lostNote(gpus []ps.GPU) (text string) {
 			names = append(names, holderOf(h))
 		}
 		if !g.Healthy && len(names) > 0 {
-			text += terminal.Line(fmt.Sprintf("GPU %d is unhealthy (metax-ctk health) and still in use by %s", g.Index, strings.Join(names, ", "))) + "\n"
+			text += terminal.Line(fmt.Sprintf("GPU %d is unhealthy (metax-ctk health) and still in use by %s", g.Index,
+				strings.Join(names, ", "))) + "\n"
 		}
 	}
 	return text
@@ -213,17 +216,20 @@ func (t toolkit) queueTable(queue []ps.Waiting) string {
 		if q.EndedBy != "" {
 			state += " by " + q.EndedBy
 		}
-		rows = append(rows, []string{position, q.ID, which, state, strconv.Itoa(q.PID), q.User, formatTime(q.Since), waited.String()})
+		rows = append(rows,
+			[]string{position, q.ID, which, state, strconv.Itoa(q.PID), q.User, formatTime(q.Since), waited.String()})
 	}
 	return "\n" + t.formatTable(rows)
 }
 
-// ignoredNote has a line for each container that asks for GPUs by its environment and has none.
+// ignoredNote has a line for each container that asks for GPUs by its environment and has
+// none.
 func ignoredNote(containers []ps.Container) string {
 	var text strings.Builder
 	for _, c := range containers {
 		if c.Ignored != "" {
-			fmt.Fprintf(&text, "\ncontainer %s (%s) has no GPU: %s\n", cmp.Or(c.Name, usage.ShortID(c.ID)), c.Engine, usage.WhyIgnored(c.Ignored))
+			fmt.Fprintf(&text, "\ncontainer %s (%s) has no GPU: %s\n", cmp.Or(c.Name, usage.ShortID(c.ID)), c.Engine,
+				usage.WhyIgnored(c.Ignored))
 		}
 	}
 	return terminal.Lines(text.String())
@@ -236,7 +242,8 @@ func sourceNote(sources []ps.Source) string {
 	for _, s := range sources {
 		switch s.Status {
 		case ps.Absent:
-			there := slices.ContainsFunc(sources, func(o ps.Source) bool { return o.Engine == s.Engine && o.Status != ps.Absent })
+			there := slices.ContainsFunc(sources,
+				func(o ps.Source) bool { return o.Engine == s.Engine && o.Status != ps.Absent })
 			if !there && !slices.Contains(absent, s.Engine) {
 				absent = append(absent, s.Engine)
 			}

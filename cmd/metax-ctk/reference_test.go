@@ -18,8 +18,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite golden files, scripts and the pages that are made from the commands")
 
-// TestReference keeps the pages in docs that are made from the commands equal to
-// what the commands say.
+// TestReference keeps the pages in docs that are made from the commands equal to what the
+// commands say.
 func TestReference(t *testing.T) {
 	for file, text := range map[string]string{
 		"../../docs/cli.md":       reference(t),

@@ -25,8 +25,8 @@ func leftOut(c *cli.Context, node gpu.Node) (isOut func(index int) bool, err err
 	return func(index int) bool { return !slices.Contains(chosen, index) }, err
 }
 
-// printRows prints a value whose table has rows of GPUs, and other text below it; several is as in
-// write.
+// printRows prints a value whose table has rows of GPUs, and other text below it; several is
+// as in write.
 func (t toolkit) printRows(c *cli.Context, value any, rows [][]string, below string, several bool) error {
 	if c.String("output-format") != "csv" {
 		return t.writeResult(c, value, t.formatTable(rows)+terminal.Wrap(below, terminalWidth(t.Out)), several)

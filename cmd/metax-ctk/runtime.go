@@ -31,15 +31,27 @@ func (t toolkit) runtimeCommand() *cli.Command {
 				Name:  "configure",
 				Usage: "register metax-runtime and switch CDI on in an engine, or undo it",
 				Flags: []cli.Flag{
-					&cli.StringFlag{Name: "engine", Value: setup.Auto, DefaultText: "a dry run of auto", Usage: "`ENGINE` to set up: " + strings.Join(setup.Names(), ", ") + ", or auto"},
-					&cli.StringFlag{Name: "config", Usage: "the engine's main configuration `FILE`, below the root (default: the usual one)"},
+					&cli.StringFlag{
+						Name: "engine", Value: setup.Auto, DefaultText: "a dry run of auto",
+						Usage: "`ENGINE` to set up: " + strings.Join(setup.Names(), ", ") + ", or auto",
+					},
+					&cli.StringFlag{
+						Name:  "config",
+						Usage: "the engine's main configuration `FILE`, below the root (default: the usual one)",
+					},
 					&cli.StringFlag{Name: "engine-version", Usage: "treat the engine as `VERSION` (default: the one that it reports)"},
 					&cli.StringFlag{Name: "name", Value: setup.DefaultName, Usage: "`NAME` of the runtime in the engine"},
-					&cli.StringFlag{Name: "runtime-path", Usage: "`PATH` at which the engine finds metax-runtime (default: beside metax-ctk)"},
+					&cli.StringFlag{
+						Name:  "runtime-path",
+						Usage: "`PATH` at which the engine finds metax-runtime (default: beside metax-ctk)",
+					},
 					hookFlag(),
 					&cli.BoolFlag{Name: "default", Usage: "make it the runtime of containers that name none"},
 					&cli.BoolFlag{Name: "cdi", Value: true, Usage: "switch the engine's CDI on where it is off"},
-					&cli.StringSliceFlag{Name: "spec-dir", Usage: "have the engine look for CDI specs in `DIR`; repeatable (default: where it already looks)"},
+					&cli.StringSliceFlag{
+						Name:  "spec-dir",
+						Usage: "have the engine look for CDI specs in `DIR`; repeatable (default: where it already looks)",
+					},
 					&cli.BoolFlag{Name: "dry-run", Usage: "change nothing, print the differences"},
 					&cli.BoolFlag{Name: "yes", Aliases: []string{"y"}, Usage: "without --engine: change all engines"},
 					&cli.BoolFlag{Name: "remove", Usage: "undo the changes"},
@@ -167,7 +179,8 @@ func (t toolkit) setupHost(c *cli.Context) (setup.Host, error) {
 	return host, nil
 }
 
-// setupStore is the store of the files as they were before the first change, of which it tells the host.
+// setupStore is the store of the files as they were before the first change, of which it tells
+// the host.
 func setupStore(c *cli.Context, host *setup.Host) (backup.Store, error) {
 	dir := c.String("backup-dir")
 	if dir == "" {

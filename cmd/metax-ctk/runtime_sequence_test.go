@@ -80,8 +80,8 @@ var grounds = []ground{
 	{engine: "podman", file: "/etc/containers/containers.conf.d/99-metax.conf", versions: []string{"5.8.0"}, edit: commented, parse: parsedTOML, texts: []string{"-"}},
 }
 
-// Several who set up and take out at the same time do it one after the other,
-// and what the files were is not lost.
+// Several who set up and take out at the same time do it one after the other, and what the
+// files were is not lost.
 func TestRuntimeTogether(t *testing.T) {
 	file := "/etc/docker/daemon.json"
 	w := &walk{T: t, ground: ground{engine: "docker", file: file}, dir: programs(t), version: "26.1"}

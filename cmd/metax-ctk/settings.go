@@ -9,19 +9,20 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/config"
 )
 
-// withoutSettings are the commands that need no setting: those that find and fix a fault of the
-// file, and those that have no node.
+// withoutSettings are the commands that need no setting: those that find and fix a fault of
+// the file, and those that have no node.
 var withoutSettings = []string{"version", "completion", "config", "doctor", "bugreport", "sim"}
 
-// The settings that commands need: all those that have a node, those that look for users of GPUs,
-// and those that choose.
+// The settings that commands need: all those that have a node, those that look for users of
+// GPUs, and those that choose.
 var (
 	nodeSettings  = []string{"node", "root"}
 	usersSettings = []string{"gpus.ignore", "gpus.wait-max", "gpus.kubelet"}
 	pickSettings  = []string{"gpus.policy", "gpus.scope", "gpus.sizes"}
 )
 
-// settingsOf returns the settings that a command needs; a fault of another one does not stop it.
+// settingsOf returns the settings that a command needs; a fault of another one does not stop
+// it.
 func settingsOf(command string) []string {
 	switch command {
 	case "pick", "wait":
@@ -50,8 +51,9 @@ func stopsCommand(command string, bad error) bool {
 	})
 }
 
-// badSettings returns what a command does first with a configuration that has a fault: it fails if
-// it needs what is wrong, and warns otherwise. Those that need no setting go on silently.
+// badSettings returns what a command does first with a configuration that has a fault: it
+// fails if it needs what is wrong, and warns otherwise. Those that need no setting go on
+// silently.
 func (t toolkit) badSettings(command string, bad error) cli.BeforeFunc {
 	return func(*cli.Context) error {
 		switch {

@@ -8,8 +8,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/config"
 )
 
-// TestFaultsStop: a fault of the configuration stops the commands that need what is wrong, and no
-// other.
+// TestFaultsStop: a fault of the configuration stops the commands that need what is wrong, and
+// no other.
 func TestFaultsStop(t *testing.T) {
 	all := []string{"bugreport", "cdi", "completion", "config", "device", "doctor", "health", "lease", "maca", "pick", "ps", "runtime", "sgpu", "sim", "snapshot", "top", "topology", "version", "wait"}
 	nodes := []string{"cdi", "device", "health", "lease", "maca", "pick", "ps", "runtime", "sgpu", "snapshot", "top", "topology", "wait"}

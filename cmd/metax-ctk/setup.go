@@ -90,7 +90,8 @@ func (t toolkit) setup(c *cli.Context) error {
 	return t.setupVerdict(c, done, err)
 }
 
-// setupVerdict prints what was done and what comes next, beside the error of engines that failed.
+// setupVerdict prints what was done and what comes next, beside the error of engines that
+// failed.
 func (t toolkit) setupVerdict(c *cli.Context, done hostSetup, failed error) error {
 	changes := !c.Bool("dry-run") && !c.Bool("undo")
 	for _, e := range done.Engines {
@@ -138,7 +139,8 @@ func (t toolkit) setupSpecs(c *cli.Context) ([]refresh.Written, []cdi.Difference
 	return append([]refresh.Written{done.Written}, done.Others...), nil, err
 }
 
-// restartAgreed asks a person whether an engine may restart. Without a terminal nobody can say so.
+// restartAgreed asks a person whether an engine may restart. Without a terminal nobody can say
+// so.
 func (t toolkit) restartAgreed(c *cli.Context) func(setup.Outcome) bool {
 	answers := bufio.NewReader(t.In)
 	return func(e setup.Outcome) bool {
@@ -148,7 +150,8 @@ func (t toolkit) restartAgreed(c *cli.Context) func(setup.Outcome) bool {
 		case !isTerminalInput(t.In):
 			return false
 		}
-		fmt.Fprintf(t.Err, "metax-ctk: %s has to restart (%s), which %s; ", e.Engine, e.Activate, terminal.Line(whatStops(e.Stops)))
+		fmt.Fprintf(t.Err, "metax-ctk: %s has to restart (%s), which %s; ", e.Engine, e.Activate,
+			terminal.Line(whatStops(e.Stops)))
 		return t.userConfirms(answers)
 	}
 }

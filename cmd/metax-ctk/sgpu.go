@@ -34,7 +34,10 @@ func (t toolkit) sgpuCommand() *cli.Command {
 				Flags: []cli.Flag{
 					&cli.IntFlag{Name: "compute", Usage: "`PERCENT` of the GPU's compute units, 1 to 100"},
 					&cli.StringFlag{Name: "vram", Usage: "device memory: `SIZE` is a number with G or M, such as 4G"},
-					&cli.StringFlag{Name: "qos", Usage: "`CLASS`: fixed-share, best-effort or burst-share (default: the one that the GPU has)"},
+					&cli.StringFlag{
+						Name:  "qos",
+						Usage: "`CLASS`: fixed-share, best-effort or burst-share (default: the one that the GPU has)",
+					},
 					&cli.StringFlag{Name: "alias", Usage: "free-text `NAME`"},
 					&cli.IntFlag{Name: "count", Value: 1, Usage: "how many equal slices to create"},
 					&cli.BoolFlag{Name: "enable", Usage: "switch the GPU to slice mode first, if it is not"},

@@ -21,8 +21,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
-// TestSGPUEnable holds when a GPU is switched to slice mode, who has it meanwhile,
-// and that nothing is left of that afterwards.
+// TestSGPUEnable holds when a GPU is switched to slice mode, who has it meanwhile, and that
+// nothing is left of that afterwards.
 func TestSGPUEnable(t *testing.T) {
 	self, err := procfs.New("/proc", -1).Self()
 	if err != nil {

@@ -50,7 +50,8 @@ func (t toolkit) simList(c *cli.Context) error {
 			return err
 		}
 		graph, _ := topology.New(node)
-		entries = append(entries, entry{Name: name, GPUs: len(node.GPUs), Model: node.GPUs[0].Model, Domains: graph.Domains()})
+		entries = append(entries,
+			entry{Name: name, GPUs: len(node.GPUs), Model: node.GPUs[0].Model, Domains: graph.Domains()})
 	}
 	rows := [][]string{{"NAME", "GPUS", "MODEL", "METAXLINK DOMAINS"}}
 	for _, e := range entries {
@@ -86,7 +87,8 @@ func (t toolkit) simCreate(c *cli.Context) error {
 		Root string `json:"root"`
 		GPUs int    `json:"gpus"`
 	}{args[0], args[1], len(node.GPUs)}
-	return t.printResult(c, made, fmt.Sprintf("%s: %s below %s\nnext: metax-ctk --root %[3]s topology print\n", made.Node, wording.Count(made.GPUs, "GPU"), made.Root))
+	return t.printResult(c, made, fmt.Sprintf("%s: %s below %s\nnext: metax-ctk --root %[3]s topology print\n", made.Node,
+		wording.Count(made.GPUs, "GPU"), made.Root))
 }
 
 // programDir is where this program is.
@@ -95,7 +97,8 @@ var programDir = func() (string, error) {
 	return filepath.Dir(self), err
 }
 
-// simSMI reads metax-sim-smi, the mx-smi of simulated nodes: it is beside this program, or where packages have it.
+// simSMI reads metax-sim-smi, the mx-smi of simulated nodes: it is beside this program, or
+// where packages have it.
 func simSMI() ([]byte, error) {
 	dir, err := programDir()
 	if err != nil {
@@ -106,7 +109,8 @@ func simSMI() ([]byte, error) {
 		code, err = os.ReadFile(filepath.Join(dir, "../libexec/metax-container-toolkit/metax-sim-smi"))
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("metax-sim-smi is neither in %s nor in ../libexec/metax-container-toolkit there: install the package again, or make build", dir)
+		return nil, fmt.Errorf(
+			"metax-sim-smi is neither in %s nor in ../libexec/metax-container-toolkit there: install the package again, or make build", dir)
 	}
 	return code, err
 }

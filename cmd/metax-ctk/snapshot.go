@@ -64,7 +64,8 @@ func snapshotFile(c *cli.Context) (string, error) {
 // snapshotHost returns the host of which snapshots are taken.
 func (t toolkit) snapshotHost(c *cli.Context) (capture.Host, error) {
 	at := t.nodeSelector(c)
-	return capture.Host{Selector: at, LookPath: exec.LookPath, Run: child.Run, Version: toolkitVersion()}, needsHost(c.Command.Name, at)
+	return capture.Host{Selector: at, LookPath: exec.LookPath, Run: child.Run, Version: toolkitVersion()},
+		needsHost(c.Command.Name, at)
 }
 
 // savedSnapshot is a snapshot that was written to a file, as -o prints it.
@@ -102,8 +103,12 @@ func (t toolkit) saveSnapshot(c *cli.Context, s capture.Taken) error {
 	if _, err := atomicfile.Write(name, text, atomicfile.Options{Perm: 0o600}); err != nil {
 		return fmt.Errorf("write snapshot: %w", err)
 	}
-	done := savedSnapshot{Path: name, Replaced: missing == nil, Files: len(s.Tree), Answers: len(s.Answers), Bytes: len(text), Notes: append([]string{}, s.Notes...)}
-	head := fmt.Sprintf("%s: %d files, %s, %d bytes\n", name, done.Files, wording.Count(done.Answers, "answer"), done.Bytes)
+	done := savedSnapshot{
+		Path: name, Replaced: missing == nil, Files: len(s.Tree), Answers: len(s.Answers),
+		Bytes: len(text), Notes: append([]string{}, s.Notes...),
+	}
+	head := fmt.Sprintf("%s: %d files, %s, %d bytes\n", name, done.Files, wording.Count(done.Answers, "answer"),
+		done.Bytes)
 	if done.Replaced {
 		head = strings.TrimSuffix(head, "\n") + "; it replaces an older file of this name\n"
 	}

@@ -52,7 +52,8 @@ func (t toolkit) top(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	view := top.NewLive(top.State{Node: node, Interval: c.Duration("interval"), IsOut: isOut}, t.askReadings(c, node), users)
+	view := top.NewLive(top.State{Node: node, Interval: c.Duration("interval"), IsOut: isOut}, t.askReadings(c, node),
+		users)
 	ctx, cancel := context.WithCancel(c.Context)
 	defer view.Wait()
 	defer cancel()
@@ -69,8 +70,8 @@ func (t toolkit) top(c *cli.Context) error {
 	return t.repeatTop(ctx, c, view)
 }
 
-// behindScreen returns the toolkit for what runs while a view fills the terminal: the view says
-// what is missing, so nothing is printed, and a log on standard error stands still.
+// behindScreen returns the toolkit for what runs while a view fills the terminal: the view
+// says what is missing, so nothing is printed, and a log on standard error stands still.
 func (t toolkit) behindScreen() toolkit {
 	t.Err, t.warnings = io.Discard, new(warnings)
 	if t.log.printed {

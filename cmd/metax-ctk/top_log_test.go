@@ -12,8 +12,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/test/trusted"
 )
 
-// TestBehindScreen: while a view fills the terminal, nothing is written over it; a log in a file
-// goes on.
+// TestBehindScreen: while a view fills the terminal, nothing is written over it; a log in a
+// file goes on.
 func TestBehindScreen(t *testing.T) {
 	path := filepath.Join(trusted.Dir(t), "log")
 	for _, file := range []string{"", path} {

@@ -36,7 +36,10 @@ func topologyFlags() []cli.Flag {
 		&cli.StringFlag{Name: "pick", Usage: "mark the `N` GPUs that pick would give"},
 		&cli.BoolFlag{Name: "explain", Usage: "with --pick, mark the runner-up and say why these"},
 		figuresFlag(),
-		&cli.StringFlag{Name: "busy", Usage: "mark these `IDS` as in use, and pick from the others; none marks nothing (default: the GPUs in use)"},
+		&cli.StringFlag{
+			Name:  "busy",
+			Usage: "mark these `IDS` as in use, and pick from the others; none marks nothing (default: the GPUs in use)",
+		},
 	}
 }
 
@@ -58,7 +61,8 @@ func (t toolkit) topologyPrint(c *cli.Context) error {
 		return usageErrorf("unknown format %q: matrix, tree or svg; did you mean -o %[1]s?", v)
 	}
 	if !ok {
-		return usageErrorf("unknown format %q: matrix, tree or svg%s", c.String("format"), wording.Meant(c.String("format"), topologyFormats...))
+		return usageErrorf("unknown format %q: matrix, tree or svg%s", c.String("format"),
+			wording.Meant(c.String("format"), topologyFormats...))
 	}
 	node, err := t.loadNode(c)
 	if err != nil {
@@ -88,7 +92,8 @@ func (t toolkit) topologyPrint(c *cli.Context) error {
 		err = render(&text, view)
 		wide, room := gridWidth(text.String()), terminalWidth(t.Out)
 		if c.String("format") == "matrix" && !c.IsSet("format") && room > 0 && wide > room {
-			fmt.Fprintf(t.Err, "metax-ctk: this is the tree, because the matrix needs %d columns and this terminal has %d (the matrix: --format matrix)\n", wide, room)
+			fmt.Fprintf(t.Err,
+				"metax-ctk: this is the tree, because the matrix needs %d columns and this terminal has %d (the matrix: --format matrix)\n", wide, room)
 			text.Reset()
 			err = picture.Tree(&text, view)
 		}

@@ -24,16 +24,25 @@ func (t toolkit) topologyScoreCommand() *cli.Command {
 		ArgsUsage: "N | --all",
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "all", Usage: "for every number of GPUs up to that of the free ones"},
-			&cli.StringFlag{Name: "free", Usage: "take these GPUs as free: `IDS` are indices, UUIDs, BDFs or serials, with commas, or all (default: the healthy ones that are not in use)"},
-			&cli.StringFlag{Name: "policy", Value: "spread", EnvVars: []string{"METAX_CTK_GPUS_POLICY"}, Usage: alloc.PolicyWords},
-			&cli.StringFlag{Name: "weights", Value: "kind", Usage: "what a link weighs: by its kind, or its bandwidth in tenths of GB/s"},
+			&cli.StringFlag{
+				Name:  "free",
+				Usage: "take these GPUs as free: `IDS` are indices, UUIDs, BDFs or serials, with commas, or all (default: the healthy ones that are not in use)",
+			},
+			&cli.StringFlag{
+				Name: "policy", Value: "spread", EnvVars: []string{"METAX_CTK_GPUS_POLICY"},
+				Usage: alloc.PolicyWords,
+			},
+			&cli.StringFlag{
+				Name: "weights", Value: "kind",
+				Usage: "what a link weighs: by its kind, or its bandwidth in tenths of GB/s",
+			},
 		},
 		Action: t.topologyScore,
 	}
 }
 
-// scoredNode is the score of a node as -o prints it. Scores and Losses are the
-// values of HAMi's annotations, of --all alone.
+// scoredNode is the score of a node as -o prints it. Scores and Losses are the values of
+// HAMi's annotations, of --all alone.
 type scoredNode struct {
 	Free    []int        `json:"free"`
 	Weights string       `json:"weights"`
@@ -111,10 +120,12 @@ func (t toolkit) topologyScore(c *cli.Context) error {
 		}
 		size := scoredSize{
 			N: n, NodeScore: score,
-			HAMi: peer.NewHAMi(n, scores[i], losses[i], graph.Domains(), free, score.GPUs), Kunlunxin: peer.NewKunlunxin(score.Jobs),
+			HAMi:      peer.NewHAMi(n, scores[i], losses[i], graph.Domains(), free, score.GPUs),
+			Kunlunxin: peer.NewKunlunxin(score.Jobs),
 		}
 		if !size.Exact {
-			t.warn(fmt.Sprintf("%s: this may not be the best answer: the links of this node do not nest", wording.Count(n, "GPU")))
+			t.warn(
+				fmt.Sprintf("%s: this may not be the best answer: the links of this node do not nest", wording.Count(n, "GPU")))
 		}
 		result.Sizes = append(result.Sizes, size)
 	}

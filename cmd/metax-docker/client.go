@@ -33,9 +33,11 @@ func findClient(setting config.Value) client {
 	other, err2 := os.Stat(path)
 	switch {
 	case err != nil:
-		err = fmt.Errorf("find the docker client %q (from %s): %w; install it, or name another in METAX_CTK_DOCKER", setting.Text, setting.Origin, err)
+		err = fmt.Errorf("find the docker client %q (from %s): %w; install it, or name another in METAX_CTK_DOCKER",
+			setting.Text, setting.Origin, err)
 	case err1 == nil && err2 == nil && os.SameFile(self, other):
-		err = fmt.Errorf("the docker client %s (from %s) %w; name docker's path in METAX_CTK_DOCKER", path, setting.Origin, errSelf)
+		err = fmt.Errorf("the docker client %s (from %s) %w; name docker's path in METAX_CTK_DOCKER", path, setting.Origin,
+			errSelf)
 	default:
 		return client{name: setting.Text, path: path}
 	}
@@ -61,8 +63,8 @@ func unusable(err error) int {
 	return exitNotExecutable
 }
 
-// output runs a program and returns what it prints; an error has the last line
-// that it says of it.
+// output runs a program and returns what it prints; an error has the last line that it says of
+// it.
 func (d deps) output(ctx context.Context, path string, args ...string) ([]byte, error) {
 	var out bytes.Buffer
 	var said strings.Builder
@@ -86,15 +88,16 @@ func (w *wrapper) finish(cmd dockerargs.Command, given options) (int, error) {
 		}
 		return 0, nil
 	}
-	w.log.Info("become the client", "client", w.client.path, "outline", outline(cmd, given), "words-behind-image", len(cmd.Rest))
+	w.log.Info("become the client", "client", w.client.path, "outline", outline(cmd, given), "words-behind-image",
+		len(cmd.Rest))
 	if cmd.Verb == usage.VerbCreate && w.client.engine() != "docker" && len(w.leases) > 0 {
 		return w.create(args)
 	}
 	return w.become(args)
 }
 
-// create has a client without a daemon make a container. If it fails, nobody else knows that the
-// leases are not needed.
+// create has a client without a daemon make a container. If it fails, nobody else knows that
+// the leases are not needed.
 func (w *wrapper) create(args []string) (int, error) {
 	w.endWarnings()
 	if w.client.err != nil {
@@ -115,8 +118,8 @@ func (w *wrapper) create(args []string) (int, error) {
 	return 0, nil
 }
 
-// become replaces the process by the client, which has the leases then; if it
-// does not come to that, they are given back.
+// become replaces the process by the client, which has the leases then; if it does not come to
+// that, they are given back.
 func (w *wrapper) become(args []string) (int, error) {
 	defer w.giveBack()
 	if w.broken != nil {

@@ -47,7 +47,8 @@ func (w *wrapper) complete(words []string, current string) completion.Answer {
 	}
 	ctx, stop := context.WithTimeout(context.Background(), 5*time.Second)
 	defer stop()
-	text, _ := w.output(ctx, w.client.path, slices.Concat([]string{completion.Verbs[0]}, u.Words, []string{current})...) // no docker, no words of docker
+	// no docker, no words of docker
+	text, _ := w.output(ctx, w.client.path, slices.Concat([]string{completion.Verbs[0]}, u.Words, []string{current})...)
 	docker := completion.Parse(string(text))
 	if option, _, ok := strings.Cut(current, "="); ok && strings.HasPrefix(current, "-") {
 		return docker.Behind(option+"=", 0)
@@ -96,7 +97,8 @@ func valuesOf(at node.Selector, option, current string) completion.Answer {
 	case "maca", "maca-force":
 		return completion.From(current, completion.Words(macaVersions(at)...))
 	case "maca-check":
-		return completion.From(current, completion.Words(dockerargs.MACACheckWarn, dockerargs.MACACheckStrict, dockerargs.MACACheckOff))
+		return completion.From(current,
+			completion.Words(dockerargs.MACACheckWarn, dockerargs.MACACheckStrict, dockerargs.MACACheckOff))
 	}
 	return completion.Answer{Directive: completion.NoFiles}
 }
@@ -138,7 +140,8 @@ func gpuWords(current string, gpus []gpu.GPU) completion.Answer {
 	}
 	for _, g := range gpus {
 		for _, s := range g.Slices {
-			words = append(words, completion.Candidate{Word: "sgpu:" + s.Name(), Help: "a slice of GPU " + strconv.Itoa(g.Index)})
+			words = append(words,
+				completion.Candidate{Word: "sgpu:" + s.Name(), Help: "a slice of GPU " + strconv.Itoa(g.Index)})
 		}
 	}
 	return completion.From(current, words)

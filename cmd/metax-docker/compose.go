@@ -15,8 +15,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
-// compose runs docker compose with GPUs for the services that ask for some. It
-// says false for a line that is docker's alone.
+// compose runs docker compose with GPUs for the services that ask for some. It says false for
+// a line that is docker's alone.
 func (w *wrapper) compose() (code int, ours bool, err error) {
 	p, err := w.gpuProject()
 	if p == nil || err != nil {
@@ -71,8 +71,7 @@ func (w *wrapper) injections(p *project) (_ map[string]compose.Injection, err er
 	return s.assign(p)
 }
 
-// startServices takes back the GPUs of the containers that are about to be
-// started.
+// startServices takes back the GPUs of the containers that are about to be started.
 func (s *session) startServices(p *project) error {
 	services, err := p.chosen()
 	if err != nil {
@@ -105,7 +104,8 @@ func (w *wrapper) otherDrivers(p *project) error {
 		if !ok {
 			continue
 		}
-		line := fmt.Sprintf(`service %q requests GPUs of the driver %q: for MetaX GPUs, remove "driver: %[2]s" from the service`, service, driver)
+		line := fmt.Sprintf(
+			`service %q requests GPUs of the driver %q: for MetaX GPUs, remove "driver: %[2]s" from the service`, service, driver)
 		if len(p.requests) == 0 {
 			return fmt.Errorf("%s; for others, use docker compose itself", line)
 		}
@@ -143,8 +143,8 @@ func (w *wrapper) hand(p *project) (int, error) {
 	return w.become(p.cmd.Rewrite(dockerargs.Place{Name: p.Name, Directory: directory, File: file}))
 }
 
-// scanCompose reads the command line; a flag that the tables do not know is
-// looked up in the help of the command.
+// scanCompose reads the command line; a flag that the tables do not know is looked up in the
+// help of the command.
 func (w *wrapper) scanCompose() (dockerargs.Compose, bool, error) {
 	cmd, ok, err := dockerargs.ScanCompose(w.Args, dockerargs.Docker(), nil)
 	var unknown *dockerargs.UnknownFlagError
@@ -171,9 +171,9 @@ func (w *wrapper) scanCompose() (dockerargs.Compose, bool, error) {
 	return cmd, ok, err
 }
 
-// project reads the project of the line, with the services of all profiles, as
-// docker has to know what there is to know what is not to be. It is nil where
-// compose has none to print: docker says so itself, or needs none.
+// project reads the project of the line, with the services of all profiles, as docker has to
+// know what there is to know what is not to be. It is nil where compose has none to print:
+// docker says so itself, or needs none.
 func (w *wrapper) project(cmd dockerargs.Compose) (*project, error) {
 	var printed []byte
 	var said string

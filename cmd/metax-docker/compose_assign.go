@@ -15,9 +15,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
-// assign finds GPUs for the services that are about to get a container, under
-// leases, and returns what every service gets: those with a container what it
-// has.
+// assign finds GPUs for the services that are about to get a container, under leases, and
+// returns what every service gets: those with a container what it has.
 func (s *session) assign(p *project) (map[string]compose.Injection, error) {
 	o := p.cmd.Options
 	if err := s.applyOptions(o); err != nil {
@@ -64,7 +63,8 @@ func (s *session) assign(p *project) (map[string]compose.Injection, error) {
 		if got.GPUs == nil {
 			continue
 		}
-		s.warnOfFlags(fmt.Sprintf("service %q: ", service), p.deviceFlags(service), p.command(service, dockerargs.MACA{}).Flags, got)
+		s.warnOfFlags(fmt.Sprintf("service %q: ", service), p.deviceFlags(service),
+			p.command(service, dockerargs.MACA{}).Flags, got)
 		e := edits.Join(s.way(s.edits(got)), software[service])
 		e.GPUEnv = append(e.GPUEnv, mps[service]...)
 		out[service] = compose.Injection{Edits: e, Labels: got.Labels}

@@ -48,8 +48,8 @@ func TestServiceCommand(t *testing.T) {
 	}
 }
 
-// TestServiceSoftware is a service with the host's MXMACA by mounts and variables, which extend
-// its own.
+// TestServiceSoftware is a service with the host's MXMACA by mounts and variables, which
+// extend its own.
 func TestServiceSoftware(t *testing.T) {
 	dir := t.TempDir()
 	if err := hostTree(dir); err != nil {

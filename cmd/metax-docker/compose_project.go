@@ -56,7 +56,8 @@ func (p *project) startingServices() (out []string, err error) {
 		case err != nil:
 			return nil, err
 		case n > 1:
-			return nil, fmt.Errorf("service %q has %d replicas, which would all get the same GPUs: set them to 1 and add a service for each other one (%[1]s-2: {extends: %[1]s})", service, n)
+			return nil, fmt.Errorf(
+				"service %q has %d replicas, which would all get the same GPUs: set them to 1 and add a service for each other one (%[1]s-2: {extends: %[1]s})", service, n)
 		case n > 0:
 			out = append(out, service)
 		}
@@ -111,7 +112,8 @@ func (p *project) containers(service string) (int, error) {
 // follow those of its service.
 func (p *project) command(service string, maca dockerargs.MACA) dockerargs.Command {
 	c := p.Container(service)
-	flags := slices.Concat(repeatedFlag("pull", "", c.Pull), repeatedFlag("mount", "target=", c.Mounts...), repeatedFlag("env", "", c.Env...))
+	flags := slices.Concat(repeatedFlag("pull", "", c.Pull), repeatedFlag("mount", "target=", c.Mounts...),
+		repeatedFlag("env", "", c.Env...))
 	if c.Platform != "" {
 		flags = slices.Insert(flags, 1, dockerargs.Flag{Name: "platform", Value: c.Platform})
 	}
@@ -131,7 +133,8 @@ func (p *project) deviceFlags(service string) dockerargs.Flags {
 	for _, dir := range c.Binds {
 		volumes = append(volumes, dir+":"+dir)
 	}
-	return slices.Concat(repeatedFlag("privileged", "", strconv.FormatBool(c.Privileged)), repeatedFlag("device", "", c.Devices...),
+	return slices.Concat(repeatedFlag("privileged", "", strconv.FormatBool(c.Privileged)),
+		repeatedFlag("device", "", c.Devices...),
 		repeatedFlag("device-cgroup-rule", "", c.Rules...), repeatedFlag("volume", "", volumes...))
 }
 
@@ -154,7 +157,8 @@ func residents(socket, project string) (map[string][]dockerd.Summary, error) {
 	slices.SortFunc(list, func(a, b dockerd.Summary) int { return strings.Compare(a.ID, b.ID) })
 	there := map[string][]dockerd.Summary{}
 	for _, c := range list {
-		if service := c.Labels[usage.ComposeService]; c.Labels[composeProject] == project && c.Labels[composeOneOff] != "True" {
+		if service := c.Labels[usage.ComposeService]; c.Labels[composeProject] == project &&
+			c.Labels[composeOneOff] != "True" {
 			there[service] = append(there[service], c)
 		}
 	}
@@ -163,7 +167,9 @@ func residents(socket, project string) (map[string][]dockerd.Summary, error) {
 
 // composeConfig has compose print something of the project, with flags of compose's
 // besides those of the line, and options of config's.
-func (w *wrapper) composeConfig(cmd dockerargs.Compose, flags []string, options ...string) (printed []byte, said string, err error) {
+func (w *wrapper) composeConfig(cmd dockerargs.Compose, flags []string,
+	options ...string,
+) (printed []byte, said string, err error) {
 	run := exec.Command(w.client.path, cmd.Config(flags, options)...)
 	var out, told bytes.Buffer
 	run.Env, run.Stdout, run.Stderr = w.Env, &out, &told

@@ -104,8 +104,7 @@ func containerLabels(engine string, all map[string]string) []string {
 	return append(labels, annotations...)
 }
 
-// errNotRegular reports a pipe or the like, of which nothing would be left for
-// docker.
+// errNotRegular reports a pipe or the like, of which nothing would be left for docker.
 var errNotRegular = errors.New("not a regular file, so it can be read only once: copy it to a file")
 
 // envFile reads a file of variables or labels, which docker is about to read again.
@@ -139,8 +138,10 @@ func (w *wrapper) warnOfEnvironment(cmd dockerargs.Command, text []byte) error {
 		return nil
 	}
 	settings, err := config.LoadRuntime(config.Path, text)
-	if err == nil && !settings.AcceptEnvironmentUnprivileged && !(settings.AcceptEnvironment && cmd.Flags.True("privileged")) {
-		w.warn("%s gives no GPU: metax-runtime ignores it, because an image can set it. Instead: --gpus (or runtime.accept-environment in config.toml)", request.VisibleDevices)
+	if err == nil && !settings.AcceptEnvironmentUnprivileged &&
+		!(settings.AcceptEnvironment && cmd.Flags.True("privileged")) {
+		w.warn(
+			"%s gives no GPU: metax-runtime ignores it, because an image can set it. Instead: --gpus (or runtime.accept-environment in config.toml)", request.VisibleDevices)
 	}
 	return err
 }

@@ -113,7 +113,8 @@ func (s *session) pull(ctx context.Context, cmd dockerargs.Command) error {
 // dockersOwn reports whether docker is about to meet the same error, and says it
 // better.
 func dockersOwn(err error) bool {
-	return errors.Is(err, dockerd.ErrNotFound) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ECONNREFUSED)
+	return errors.Is(err, dockerd.ErrNotFound) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) ||
+		errors.Is(err, syscall.ECONNREFUSED)
 }
 
 // The directories of root's files: not below HOME, which with sudo may belong to another
@@ -154,7 +155,8 @@ type imageDescription struct {
 // it says nothing, or where it would cost more than one request.
 func (s *session) describeImage(cmd dockerargs.Command) {
 	o := cmd.Options.MACA
-	if !s.Terminal || !cmd.TakesGPU || o.Given || o.Off || s.settings.MACA.Default.Text != "" || s.socket == "" || !s.at.IsHost() {
+	if !s.Terminal || !cmd.TakesGPU || o.Given || o.Off || s.settings.MACA.Default.Text != "" || s.socket == "" ||
+		!s.at.IsHost() {
 		return
 	}
 	found := make(chan imageDescription, 1)
@@ -171,8 +173,8 @@ func (s *session) describeImage(cmd dockerargs.Command) {
 	}()
 }
 
-// suggestMACA suggests --maca to a person, if the host has an MXMACA and the image seems to have
-// none.
+// suggestMACA suggests --maca to a person, if the host has an MXMACA and the image seems to
+// have none.
 func (s *session) suggestMACA() {
 	if s.node.MACA == nil || s.image == nil {
 		return

@@ -47,7 +47,8 @@ func (s *session) openLeases(explain bool) error {
 	return nil
 }
 
-// podman runs podman, or the client that is one; the error is usage.ErrAbsent where there is none.
+// podman runs podman, or the client that is one; the error is usage.ErrAbsent where there is
+// none.
 func (w *wrapper) podman(ctx context.Context, args ...string) ([]byte, error) {
 	path, err := w.client.path, w.client.err
 	if w.client.engine() != "podman" {
@@ -83,7 +84,8 @@ func (s *session) assignGPUs(plan *assign.Plan, dry bool, wait time.Duration) (r
 	return plan.Preview(report)
 }
 
-// report prints the warnings of the result and, if asked, why these GPUs were chosen; it logs both.
+// report prints the warnings of the result and, if asked, why these GPUs were chosen; it logs
+// both.
 func (s *session) report(result assign.Result, explain bool) {
 	for _, line := range result.Warnings {
 		s.warn("%s", line)
@@ -99,7 +101,8 @@ func (s *session) report(result assign.Result, explain bool) {
 // take takes the GPUs of a plan for the command that is about to run.
 func (s *session) take(plan *assign.Plan, wait time.Duration) (assign.Result, error) {
 	if most := s.keeper.WaitMax; wait > most && !plan.Empty() {
-		s.warn("--gpus-wait=%s is more than gpus.wait-max (%s, from %s): waiting at most %[2]s", wording.Duration(wait), s.settings.WaitMax.Text, s.settings.WaitMax.Origin)
+		s.warn("--gpus-wait=%s is more than gpus.wait-max (%s, from %s): waiting at most %[2]s", wording.Duration(wait),
+			s.settings.WaitMax.Text, s.settings.WaitMax.Origin)
 		wait = most
 	}
 	result, err := s.keeper.Take(context.Background(), plan, wait)

@@ -21,8 +21,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
-// Docker is run only with all leases that were taken for it; where it does not
-// come to run, they are given back. A state that was lost stays lost.
+// Docker is run only with all leases that were taken for it; where it does not come to run,
+// they are given back. A state that was lost stays lost.
 func TestBecome(t *testing.T) {
 	ours := []usage.Lease{
 		{ID: "aaaaaaaaaaaa", Rev: 1, GPUs: []gpu.BDF{{Bus: 1}}, Client: usage.Client{PID: 7}},
@@ -76,8 +76,8 @@ func TestBecome(t *testing.T) {
 	}
 }
 
-// TestEngine takes a client by another name for docker, and the daemon that the
-// client talks to.
+// TestEngine takes a client by another name for docker, and the daemon that the client talks
+// to.
 func TestEngine(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Symlink("real.sock", filepath.Join(dir, "link.sock")); err != nil {

@@ -47,7 +47,8 @@ func (m *messages) openLog(settings config.Log, level string) {
 		return
 	}
 	settings.Level.Set(level, "--gpus-log-level")
-	m.log = logfile.Open(settings, logfile.Program{Name: "metax-docker", Err: m.stderr, Say: func(err error) { m.warn("%v", err) }})
+	m.log = logfile.Open(settings,
+		logfile.Program{Name: "metax-docker", Err: m.stderr, Say: func(err error) { m.warn("%v", err) }})
 }
 
 // logRequest logs what a command line requests.

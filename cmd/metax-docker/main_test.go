@@ -23,8 +23,8 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"metax-docker": main, "docker-metax": main})
 }
 
-// TestScripts runs the wrapper with a client that prints its command line; what
-// real engines make of such lines is tested in test/e2e.
+// TestScripts runs the wrapper with a client that prints its command line; what real engines
+// make of such lines is tested in test/e2e.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata",

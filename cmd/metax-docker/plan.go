@@ -50,9 +50,13 @@ func (w *wrapper) request(cmd dockerargs.Command) (r assign.Request, err error) 
 		return r, err
 	}
 	r.Share = cmd.Options.Share
-	for _, condition := range []struct{ option, value string }{{"--gpus-scope", cmd.Options.Scope}, {"--gpus-sizes", cmd.Options.Sizes}} {
+	for _, condition := range []struct{ option, value string }{
+		{"--gpus-scope", cmd.Options.Scope},
+		{"--gpus-sizes", cmd.Options.Sizes},
+	} {
 		if condition.value != "" && r.Count == 0 && cmd.TakesGPU {
-			w.warn("%s applies only to a number of GPUs; those of --gpus=%s are given as named", condition.option, cmd.Options.GPUs)
+			w.warn("%s applies only to a number of GPUs; those of --gpus=%s are given as named", condition.option,
+				cmd.Options.GPUs)
 		}
 	}
 	if err := pickOptions(w.settings, &r, compose.Request{}); err != nil {

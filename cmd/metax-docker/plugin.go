@@ -26,8 +26,9 @@ func isPlugin(name string) bool { return filepath.Base(name) == "docker-"+plugin
 // printMetadata prints what docker asks of a plugin.
 func printMetadata(out io.Writer) error {
 	text, err := json.Marshal(struct{ SchemaVersion, Vendor, Version, ShortDescription, URL string }{
-		SchemaVersion: "0.1.0", Vendor: "MetaX container toolkit", Version: ourVersion(), ShortDescription: "Docker with MetaX GPUs",
-		URL: "https://github.com/metax-ctk/container-toolkit",
+		SchemaVersion: "0.1.0", Vendor: "MetaX container toolkit", Version: ourVersion(),
+		ShortDescription: "Docker with MetaX GPUs",
+		URL:              "https://github.com/metax-ctk/container-toolkit",
 	})
 	if err != nil {
 		return err
@@ -40,5 +41,8 @@ func printMetadata(out io.Writer) error {
 // runs it, whatever the configuration says.
 func (w *wrapper) unwrapPlugin() {
 	w.Args = dockerargs.Plugin(w.Args, pluginName, dockerargs.Docker())
-	w.settings.DockerClient = config.Value{Text: cmp.Or(w.Getenv(originalCLI), "docker"), Origin: "the docker that runs this plugin"}
+	w.settings.DockerClient = config.Value{
+		Text:   cmp.Or(w.Getenv(originalCLI), "docker"),
+		Origin: "the docker that runs this plugin",
+	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
-// run ends in the client; it returns an exit code only where it did not get
-// there, or had only to print.
+// run ends in the client; it returns an exit code only where it did not get there, or had only
+// to print.
 func run(d deps) int {
 	w := wrapper{deps: d, messages: messages{stderr: d.Err}}
 	code, err := w.run()
@@ -91,8 +91,8 @@ func (w *wrapper) runCommand(cmd dockerargs.Command, text []byte) (int, error) {
 	return w.finish(cmd, given)
 }
 
-// scan reads the command line; a flag that docker's table does not know is
-// looked up in the client's own help.
+// scan reads the command line; a flag that docker's table does not know is looked up in the
+// client's own help.
 func (w *wrapper) scan() (dockerargs.Command, error) {
 	client := dockerargs.Docker()
 	cmd, err := dockerargs.Scan(w.Args, client)

@@ -41,7 +41,8 @@ func (w *wrapper) openSession(flags dockerargs.Flags) (*session, error) {
 	host, _ := flags.Last("host")
 	contextName, _ := flags.Last("context")
 	configDir, _ := flags.Last("config")
-	address, origin, err := dockerd.Endpoint(dockerd.ClientOptions{Host: host, Context: contextName, ConfigDir: configDir, Getenv: w.Getenv})
+	address, origin, err := dockerd.Endpoint(
+		dockerd.ClientOptions{Host: host, Context: contextName, ConfigDir: configDir, Getenv: w.Getenv})
 	if err != nil {
 		return nil, err
 	}
@@ -49,12 +50,13 @@ func (w *wrapper) openSession(flags dockerargs.Flags) (*session, error) {
 	return s, err
 }
 
-// localSocket returns the path of the daemon's socket, or an error for a daemon
-// that may run on another host: there our GPUs do not exist.
+// localSocket returns the path of the daemon's socket, or an error for a daemon that may run
+// on another host: there our GPUs do not exist.
 func localSocket(address, origin string) (string, error) {
 	path, ok := strings.CutPrefix(address, "unix://")
 	if !ok {
-		return "", fmt.Errorf("the docker daemon at %q (from %s) may be on another host, and GPUs are picked on this one: run metax-docker there, or name a unix socket", address, origin)
+		return "", fmt.Errorf(
+			"the docker daemon at %q (from %s) may be on another host, and GPUs are picked on this one: run metax-docker there, or name a unix socket", address, origin)
 	}
 	return path, nil
 }
@@ -72,14 +74,16 @@ func (s *session) askDaemon() {
 
 // errElsewhere says what follows from a node that is not this host, and the other way out.
 func (s *session) errElsewhere(what string) error {
-	return fmt.Errorf("node %q (from %s) is not this host, so its %s make a host tree with metax-ctk sim create and name it in METAX_CTK_ROOT", s.at.Node, s.settings.Node.Origin, what)
+	return fmt.Errorf(
+		"node %q (from %s) is not this host, so its %s make a host tree with metax-ctk sim create and name it in METAX_CTK_ROOT", s.at.Node, s.settings.Node.Origin, what)
 }
 
 // loadNode reads the node.
 func (s *session) loadNode() (err error) {
 	s.node, err = s.at.Load(context.Background())
 	if err == nil && !s.at.IsHost() && !s.node.HasDevices() {
-		err = fmt.Errorf("node %q (from %s) has no device nodes to give; a snapshot or Node JSON has them (docs/node.md)", s.at.Node, s.settings.Node.Origin)
+		err = fmt.Errorf("node %q (from %s) has no device nodes to give; a snapshot or Node JSON has them (docs/node.md)",
+			s.at.Node, s.settings.Node.Origin)
 	}
 	return err
 }
@@ -98,8 +102,8 @@ func (s *session) findRoot() error {
 	return nil
 }
 
-// nerdctlAddress is the value of nerdctl's --address by any of its names, of which
-// the last one counts; empty if it is not given.
+// nerdctlAddress is the value of nerdctl's --address by any of its names, of which the last
+// one counts; empty if it is not given.
 func nerdctlAddress(flags dockerargs.Flags) (address string) {
 	for _, f := range flags {
 		if slices.Contains([]string{"address", "a", "host", "H"}, f.Name) {

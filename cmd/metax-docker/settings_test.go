@@ -11,8 +11,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/test/trusted"
 )
 
-// wrapped runs metax-docker with a configuration and returns its exit code, what it says, and the
-// client that it becomes.
+// wrapped runs metax-docker with a configuration and returns its exit code, what it says, and
+// the client that it becomes.
 func wrapped(t *testing.T, configuration string, args ...string) (code int, said, client string) {
 	t.Helper()
 	env := map[string]string{"METAX_CTK_NODE": "c500-8"}
@@ -25,7 +25,8 @@ func wrapped(t *testing.T, configuration string, args ...string) (code int, said
 	return code, text.String(), client
 }
 
-// TestBrokenSettings: a configuration with a typing error stops a line that needs it, and no other.
+// TestBrokenSettings: a configuration with a typing error stops a line that needs it, and no
+// other.
 func TestBrokenSettings(t *testing.T) {
 	dir := trusted.Dir(t)
 	path := filepath.Join(dir, "config.toml")
@@ -47,8 +48,8 @@ func TestBrokenSettings(t *testing.T) {
 	}
 }
 
-// TestStrangersSettings: root does not run the client that a file names which others may write.
-// Other users do as before.
+// TestStrangersSettings: root does not run the client that a file names which others may
+// write. Other users do as before.
 func TestStrangersSettings(t *testing.T) {
 	dir := trusted.Dir(t)
 	path := filepath.Join(dir, "config.toml")

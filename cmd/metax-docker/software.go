@@ -31,7 +31,8 @@ func (s *session) software(cmd dockerargs.Command) (o options, err error) {
 func (s *session) softwareEdits(cmd dockerargs.Command, service string) (none edits.Edits, err error) {
 	maca := s.settings.MACA
 	m := inject.MACA{
-		Command: cmd, Service: service != "", Default: maca.Default.Text == config.MACAAuto && cmd.TakesGPU && s.at.IsHost(), Driver: s.node.Driver,
+		Command: cmd, Service: service != "", Default: maca.Default.Text == config.MACAAuto && cmd.TakesGPU && s.at.IsHost(),
+		Driver: s.node.Driver,
 		Inject: s.settings.DockerInject.Text, Check: maca.Check.Text, Rules: maca.Rules(),
 		Image: sync.OnceValues(func() (image.Facts, error) {
 			facts, err := s.imageFacts(cmd, image.Read)
@@ -93,7 +94,8 @@ func (s *session) pathByFlags(cmd dockerargs.Command, dirs, last []string) ([]st
 	switch {
 	case err == nil: // the facts are there
 	case errors.Is(err, image.ErrNotFound) && cmd.Options.DryRun:
-		s.warn("the image is not here, so its PATH is not known: %s, with mx-smi, is not added to it", strings.Join(dirs, ":"))
+		s.warn("the image is not here, so its PATH is not known: %s, with mx-smi, is not added to it",
+			strings.Join(dirs, ":"))
 		return nil, nil
 	case errors.Is(err, context.Canceled), errors.As(err, &failed): // or a pull that failed
 		return nil, err
@@ -111,7 +113,9 @@ func (s *session) pathByFlags(cmd dockerargs.Command, dirs, last []string) ([]st
 }
 
 // peek is a reader that does not open the image.
-func peek(ctx context.Context, source image.Source, ref string, cache image.Cache, labels []string) (image.Facts, error) {
+func peek(ctx context.Context, source image.Source, ref string, cache image.Cache,
+	labels []string,
+) (image.Facts, error) {
 	facts, _, err := image.Peek(ctx, source, ref, cache, labels)
 	return facts, err
 }
@@ -120,13 +124,15 @@ func peek(ctx context.Context, source image.Source, ref string, cache image.Cach
 // configuration says otherwise. It may pull the image.
 func (s *session) mps(cmd dockerargs.Command, share bool) []string {
 	name, _, _ := strings.Cut(edits.MPS, "=")
-	if !share || s.settings.MPS.Text == "off" || len(inject.Unset([]string{edits.MPS}, cmd.Flags, envFile, s.lookup)) == 0 {
+	if !share || s.settings.MPS.Text == "off" ||
+		len(inject.Unset([]string{edits.MPS}, cmd.Flags, envFile, s.lookup)) == 0 {
 		return nil
 	}
 	facts, err := s.imageFacts(cmd, peek)
 	if err == nil && slices.ContainsFunc(facts.Env, func(v string) bool { return strings.HasPrefix(v, name+"=") }) {
 		return nil
 	}
-	s.say("the container gets %s, so that MXMACA lets it onto GPUs that others use (not to set it: gpus.mps in config.toml)", edits.MPS)
+	s.say(
+		"the container gets %s, so that MXMACA lets it onto GPUs that others use (not to set it: gpus.mps in config.toml)", edits.MPS)
 	return []string{edits.MPS}
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
-// start takes back the GPUs of the containers that are about to be started, or
-// fails naming who holds them. What docker would refuse is left to docker.
+// start takes back the GPUs of the containers that are about to be started, or fails naming
+// who holds them. What docker would refuse is left to docker.
 func (s *session) start(cmd dockerargs.Command) error {
 	if len(cmd.Names) == 0 {
 		if s.client.engine() != "docker" && len(cmd.Flags) > 0 {
@@ -56,8 +56,8 @@ func (s *session) start(cmd dockerargs.Command) error {
 	return err
 }
 
-// container asks the engine for a container. Of a client without a daemon, any error is one that
-// it is about to meet itself.
+// container asks the engine for a container. Of a client without a daemon, any error is one
+// that it is about to meet itself.
 func (s *session) container(cmd dockerargs.Command, name string) (usage.Container, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), inject.EngineTimeout)
 	defer cancel()
@@ -89,5 +89,6 @@ func remakeCommand(c usage.Container) string {
 	for _, name := range c.Given.Slices {
 		ids = append(ids, "sgpu:"+name)
 	}
-	return fmt.Sprintf("metax-docker rm %[1]s, then metax-docker create --name=%[1]s --gpus='[%s]' … %s", c.Name, strings.Join(ids, ","), c.Image)
+	return fmt.Sprintf("metax-docker rm %[1]s, then metax-docker create --name=%[1]s --gpus='[%s]' … %s", c.Name,
+		strings.Join(ids, ","), c.Image)
 }

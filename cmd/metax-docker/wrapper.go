@@ -34,7 +34,8 @@ type deps struct {
 	Config   string // the configuration; empty is config.Path
 	Out, Err io.Writer
 	Terminal bool // whether Err is a terminal
-	// Mark gives the process the name of one that has leases and is about to become the client.
+	// Mark gives the process the name of one that has leases and is about to become the
+	// client.
 	Mark func()
 	// Exec replaces the process; it returns only if that failed.
 	Exec func(path string, argv, env []string) error
@@ -53,8 +54,8 @@ type wrapper struct {
 	leases   []usage.Lease // taken for the command that is about to run
 }
 
-// configure reads the configuration and returns its text. If that cannot be used, the settings are
-// the defaults and those of the environment, for lines that need no others.
+// configure reads the configuration and returns its text. If that cannot be used, the settings
+// are the defaults and those of the environment, for lines that need no others.
 func (w *wrapper) configure() []byte {
 	path := cmp.Or(w.Config, config.Path)
 	text, err := hostfs.ReadOwn(path)
@@ -86,11 +87,13 @@ func (w *wrapper) applyOptions(o dockerargs.Options) error {
 	maca, check, way := w.settings.MACA.Default, w.settings.MACA.Check, w.settings.DockerInject
 	switch {
 	case check.Text != "" && !slices.Contains(checks, check.Text):
-		return fmt.Errorf("unknown way to check MXMACA %q (from %s): off, warn or strict%s", check.Text, check.Origin, wording.Meant(check.Text, checks...))
+		return fmt.Errorf("unknown way to check MXMACA %q (from %s): off, warn or strict%s", check.Text, check.Origin,
+			wording.Meant(check.Text, checks...))
 	case maca.Text != "" && maca.Text != config.MACAOff && maca.Text != config.MACAAuto:
 		return fmt.Errorf("unknown value %q of maca.default (from %s): off or auto", maca.Text, maca.Origin)
 	case !slices.Contains(ways, way.Text):
-		return fmt.Errorf("unknown way of injection %q (from %s): auto, cdi or flags%s", way.Text, way.Origin, wording.Meant(way.Text, ways...))
+		return fmt.Errorf("unknown way of injection %q (from %s): auto, cdi or flags%s", way.Text, way.Origin,
+			wording.Meant(way.Text, ways...))
 	}
 	return nil
 }

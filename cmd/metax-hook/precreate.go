@@ -64,8 +64,8 @@ func editConfig(text []byte, dirs []string) ([]byte, error) {
 	return config.Bytes(), nil
 }
 
-// deviceResolver returns what resolves CDI devices by the specs in directories of the host; without
-// any, in the standard ones.
+// deviceResolver returns what resolves CDI devices by the specs in directories of the host;
+// without any, in the standard ones.
 func deviceResolver(dirs []string) func(names []string) (*cdispecs.ContainerEdits, error) {
 	if len(dirs) == 0 {
 		dirs = cdi.Dirs()

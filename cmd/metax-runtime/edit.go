@@ -37,7 +37,8 @@ func editBundle(path string, settings config.Runtime, log *logfile.Log) error {
 	}
 	edits, err := bundle.Edits(container, policy, dir, func(names []string) (*specs.ContainerEdits, error) {
 		if log.On() {
-			log.Info("the container requests devices", "bundle", dir, "devices", names, "specs", cdi.Sources(host, settings.SpecDirs, names))
+			log.Info("the container requests devices", "bundle", dir, "devices", names, "specs",
+				cdi.Sources(host, settings.SpecDirs, names))
 		}
 		return cdi.Resolve(host, settings.SpecDirs, names)
 	})
@@ -61,11 +62,13 @@ func editBundle(path string, settings config.Runtime, log *logfile.Log) error {
 	return file.Flush()
 }
 
-// logIgnored logs that the container has no request but the variable, which the policy ignores.
+// logIgnored logs that the container has no request but the variable, which the policy
+// ignores.
 func logIgnored(container *oci.Config, log *logfile.Log) {
 	names, err := container.Request(oci.Policy{Environment: true, Unprivileged: true})
 	if err == nil && len(names) > 0 {
-		log.Warn("METAX_VISIBLE_DEVICES gives no GPU, because an image can set it: request by annotation or --device, or set runtime.accept-environment", "ignored", names)
+		log.Warn(
+			"METAX_VISIBLE_DEVICES gives no GPU, because an image can set it: request by annotation or --device, or set runtime.accept-environment", "ignored", names)
 	}
 }
 

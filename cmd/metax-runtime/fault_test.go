@@ -15,9 +15,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/test/faults"
 )
 
-// TestKilledAtEveryCall kills a create at its system calls, once at each state of
-// the bundle. The bundle has its old configuration or the new one, never a part, and
-// a create that comes later makes it right and leaves nothing else behind.
+// TestKilledAtEveryCall kills a create at its system calls, once at each state of the bundle.
+// The bundle has its old configuration or the new one, never a part, and a create that comes
+// later makes it right and leaves nothing else behind.
 func TestKilledAtEveryCall(t *testing.T) {
 	dir := scene(t, asking)
 	path := dir + "/bundle/config.json"
@@ -102,8 +102,8 @@ func TestNothingLeftBehind(t *testing.T) {
 	}
 }
 
-// TestNoSpace: where the bundle cannot be written, the container does not start,
-// and the configuration is the one that the engine wrote.
+// TestNoSpace: where the bundle cannot be written, the container does not start, and the
+// configuration is the one that the engine wrote.
 func TestNoSpace(t *testing.T) {
 	for name, want := range map[string]string{"crowded": "no space left on device", "frozen": "read-only file system"} {
 		for config, asks := range map[string]bool{asking: true, quiet: false} {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestLog: a log tells what was requested, what was done and what is run; of calls that make no
-// container it tells nothing.
+// TestLog: a log tells what was requested, what was done and what is run; of calls that make
+// no container it tells nothing.
 func TestLog(t *testing.T) {
 	dir := scene(t, asking)
 	configure := func(text string) {

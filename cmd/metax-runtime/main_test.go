@@ -40,8 +40,8 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// noSleep is for the race detector, which would have every child sleep for a
-// second before it ends.
+// noSleep is for the race detector, which would have every child sleep for a second before it
+// ends.
 const noSleep = "atexit_sleep_ms=0"
 
 func tested() deps {
@@ -63,8 +63,8 @@ echo
 exit ${STUB_EXIT:-0}
 `
 
-// The CDI specs of the tests; their device nodes are those that every machine
-// has, under the names of a GPU's.
+// The CDI specs of the tests; their device nodes are those that every machine has, under the
+// names of a GPU's.
 const (
 	gpuSpec = `{"cdiVersion": "0.6.0", "kind": "metax-tech.com/gpu", "devices": [` +
 		`{"name": "0", "containerEdits": {"deviceNodes": [{"path": "/dev/dri/renderD128", "hostPath": "/dev/null"}]}},` +
@@ -118,8 +118,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// devices demands the paths of the device nodes in a configuration, in any
-// order: devices FILE PATH...
+// devices demands the paths of the device nodes in a configuration, in any order: devices FILE
+// PATH...
 func devices(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
 		ts.Fatalf("usage: devices FILE PATH...")

@@ -80,7 +80,8 @@ var aboutPrograms = []string{"--version", "-v", "version", "--help", "-h", "help
 // It does not go to standard error: a container without a terminal writes there.
 func (d deps) openLog(call runc.Call, settings config.Log) *logfile.Log {
 	return logfile.Open(settings, logfile.Program{Name: "metax-runtime", Say: func(err error) {
-		_ = d.appendLog(call, "warning", "metax-runtime: "+terminal.Message(err.Error())) // the container starts also without a log
+		// the container starts also without a log
+		_ = d.appendLog(call, "warning", "metax-runtime: "+terminal.Message(err.Error()))
 	}})
 }
 

@@ -12,8 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// became runs the program in this process, and returns what it would become and
-// what it says.
+// became runs the program in this process, and returns what it would become and what it says.
 func became(t *testing.T, args, env []string) (words [][]string, said string) {
 	t.Helper()
 	var text strings.Builder

@@ -1,5 +1,6 @@
-// Command metax-sim-smi is the mx-smi of simulated nodes: "metax-ctk sim create" copies it into the host tree. It is a
-// program and no script because a simulated node is also looked at from images without a shell.
+// Command metax-sim-smi is the mx-smi of simulated nodes: "metax-ctk sim create" copies it
+// into the host tree. It is a program and no script because a simulated node is also looked at
+// from images without a shell.
 package main
 
 import (

@@ -9,10 +9,10 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
 
-// Order returns a text by which nodes are compared for a job: of two scores for the same request,
-// that with the greater text is better, and nodes with the same text are equally good. It has the
-// components of the policy's key, but what a node loses instead of what it keeps, so that a larger
-// node is not better because it is larger.
+// Order returns a text by which nodes are compared for a job: of two scores for the same
+// request, that with the greater text is better, and nodes with the same text are equally
+// good. It has the components of the policy's key, but what a node loses instead of what it
+// keeps, so that a larger node is not better because it is larger.
 //
 // No policy inverts the order. By First all nodes are equal.
 func (s NodeScore) Order() string {
@@ -22,7 +22,8 @@ func (s NodeScore) Order() string {
 		case key.ByClass:
 			text = appendNumber(text, int(s.Class))
 		case key.ByCapability:
-			text = appendSets(text, func(class topology.Kind, size int) int { return s.setsOf(s.Capability, len(s.GPUs), class, size) })
+			text = appendSets(text,
+				func(class topology.Kind, size int) int { return s.setsOf(s.Capability, len(s.GPUs), class, size) })
 		case key.ByWeight:
 			text = appendNumber(text, s.Weight)
 		case key.ByRest:
@@ -42,9 +43,9 @@ func (s NodeScore) Order() string {
 	return string(text)
 }
 
-// appendSets appends counts of sets, the most important first. All classes take part, also those
-// that a node does not count: a class that every set fits says how many jobs of a size have room at
-// all.
+// appendSets appends counts of sets, the most important first. All classes take part, also
+// those that a node does not count: a class that every set fits says how many jobs of a size
+// have room at all.
 func appendSets(text []byte, sets func(class topology.Kind, size int) int) []byte {
 	for _, class := range topology.Classes() {
 		for size := tree.MaxGPUs; size > 1; size /= 2 {

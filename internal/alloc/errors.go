@@ -112,7 +112,8 @@ func (e *scopeError) Error() string {
 	s := fmt.Sprintf("no %s%s are %s%s", wording.Count(e.N, "free GPU"), with, scopeWords[e.Scope], most)
 	switch {
 	case e.Unfinished:
-		s = fmt.Sprintf("found no %s%s that are %s%s; not all sets were searched", wording.Count(e.N, "free GPU"), with, scopeWords[e.Scope], most)
+		s = fmt.Sprintf("found no %s%s that are %s%s; not all sets were searched", wording.Count(e.N, "free GPU"), with,
+			scopeWords[e.Scope], most)
 	case e.Never && e.Place && e.Most > 1:
 		s = fmt.Sprintf("%s requested, but %s has only %d", gpus, scopePlaces[e.Scope], e.Most)
 	case e.Never && e.Place:
@@ -144,12 +145,14 @@ func (e *TooLargeError) Error() string {
 
 // scopeWords names a scope in a sentence: "no 4 free GPUs are on …".
 var scopeWords = [...]string{
-	key.Link: "joined by MetaXLink", key.Switch: "on one PCIe switch", key.NUMA: "on one NUMA node", key.Node: "on one host",
+	key.Link: "joined by MetaXLink", key.Switch: "on one PCIe switch", key.NUMA: "on one NUMA node",
+	key.Node: "on one host",
 }
 
 // scopePlaces names what the GPUs of a scope share.
 var scopePlaces = [...]string{
-	key.Link: "a MetaXLink domain of this node", key.Switch: "a PCIe switch of this node", key.NUMA: "a NUMA node here", key.Node: "this host",
+	key.Link: "a MetaXLink domain of this node", key.Switch: "a PCIe switch of this node", key.NUMA: "a NUMA node here",
+	key.Node: "this host",
 }
 
 // join lists GPUs: "0,1,4-7".

@@ -16,8 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// TestExplanation shows one pick for each component that can decide, in both
-// forms.
+// TestExplanation shows one pick for each component that can decide, in both forms.
 func TestExplanation(t *testing.T) {
 	all := []int{0, 1, 2, 3, 4, 5, 6, 7}
 	for _, c := range []struct {

@@ -159,8 +159,8 @@ func TestWeights(t *testing.T) {
 	}
 }
 
-// sparse is a node of so many GPUs in MetaXLink quads on two NUMA nodes, of which
-// only the links that are there are stated.
+// sparse is a node of so many GPUs in MetaXLink quads on two NUMA nodes, of which only the
+// links that are there are stated.
 func sparse(n int) gpu.Node {
 	node := gpu.NewNode("sparse")
 	for i := range n {

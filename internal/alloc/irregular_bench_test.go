@@ -10,8 +10,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/test/alloctest"
 )
 
-// BenchmarkIrregular measures whole picks on nodes whose links do not nest, once
-// the graph is prepared.
+// BenchmarkIrregular measures whole picks on nodes whose links do not nest, once the graph is
+// prepared.
 func BenchmarkIrregular(b *testing.B) {
 	for _, size := range []int{24, 64, 512} {
 		r := rand.New(rand.NewPCG(23, uint64(size)))

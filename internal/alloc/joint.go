@@ -58,9 +58,10 @@ func (e *WantError) Unwrap() error { return e.Err }
 // Spread, or of Binpack if all Wants have that policy; then the GPU numbers, those of the
 // largest Want first.
 //
-// It is exact on nodes of up to 16 GPUs, for these two policies and without a Scope.
-// Otherwise the Wants are served one after another, each with the best of the GPUs that are left: up to six Wants in
-// the best of all orders, more with the largest first. An error is that of Pick, in a
+// It is exact on nodes of up to 16 GPUs, for these two policies and without a Scope. Otherwise
+// the Wants are served one after another, each with the best of the GPUs that are left: up to
+// six Wants in the best of all orders, more with the largest first. An error is that of Pick,
+// in a
 // *WantError if it is about one Want.
 func (p *Picker) Joint(free []int, wants []Want, explain bool) (Joint, error) {
 	total := 0
@@ -81,7 +82,8 @@ func (p *Picker) Joint(free []int, wants []Want, explain bool) (Joint, error) {
 	}
 	for i, w := range wants {
 		if w.Sizes == Enforce && !slices.Contains(recommended, w.N) {
-			return Joint{}, &WantError{i, p.sizeError(key.Question{N: w.N, Free: free, Policy: w.Policy, Scope: w.Scope}, w.SizesOrigin)}
+			return Joint{},
+				&WantError{i, p.sizeError(key.Question{N: w.N, Free: free, Policy: w.Policy, Scope: w.Scope}, w.SizesOrigin)}
 		}
 	}
 	order := largestFirst(wants)
@@ -97,7 +99,8 @@ func (p *Picker) Joint(free []int, wants []Want, explain bool) (Joint, error) {
 	answers := make([]Answer, len(wants))
 	rest := slices.Clone(free)
 	for at, i := range order {
-		a, err := p.Pick(Request{N: wants[i].N, Free: rest, Required: sets[at], Policy: wants[i].Policy, Sizes: wants[i].Sizes})
+		a, err := p.Pick(
+			Request{N: wants[i].N, Free: rest, Required: sets[at], Policy: wants[i].Policy, Sizes: wants[i].Sizes})
 		if err != nil {
 			return Joint{}, &WantError{i, err}
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/test/alloctest"
 )
 
-// together is the brute force: all ways to give the wants disjoint sets, in the
-// order in which ties are decided, compared by the definition.
+// together is the brute force: all ways to give the wants disjoint sets, in the order in which
+// ties are decided, compared by the definition.
 func (o *oracle) together(free uint32, wants []Want) (best []uint32) {
 	binpack := !slices.ContainsFunc(wants, func(w Want) bool { return w.Policy != key.Binpack })
 	var top [][]int
@@ -123,8 +123,8 @@ func TestJointIsBest(t *testing.T) {
 
 // TestJointBeatsGreed is a case in which the largest Want may not get its best set.
 func TestJointBeatsGreed(t *testing.T) {
-	// 0-1-2 are joined each with each, 3 with 0 and 1: the best three are 0,1,2,
-	// which leaves no linked pair.
+	// 0-1-2 are joined each with each, 3 with 0 and 1: the best three are 0,1,2, which leaves
+	// no linked pair.
 	p := New(alloctest.Graph(t, alloctest.Build(5, 1, 0, alloctest.With(alloctest.Domains(5, "SYS", "SYS", []int{0, 1, 2}), "MX", [2]int{0, 3}, [2]int{1, 3}, [2]int{2, 4}))))
 	got, err := p.Joint([]int{0, 1, 2, 3, 4}, []Want{{N: 2, Policy: key.Spread}, {N: 3, Policy: key.Spread}}, true)
 	if err != nil || !slices.Equal(got.Answers[0].GPUs, []int{2, 4}) || !slices.Equal(got.Answers[1].GPUs, []int{0, 1, 3}) {

@@ -75,8 +75,7 @@ func (o *oracle) fits(s uint32, c topology.Kind) bool {
 	return *memo == 1
 }
 
-// extend tries to go from a vertex through all that are left and back to the
-// first.
+// extend tries to go from a vertex through all that are left and back to the first.
 func (o *oracle) extend(first, at int, left uint32, c topology.Kind) bool {
 	if left == 0 {
 		return alloctest.ClassOf(o.g, at, first) >= c
@@ -89,8 +88,8 @@ func (o *oracle) extend(first, at int, left uint32, c topology.Kind) bool {
 	return false
 }
 
-// ringLike reports whether the set is in one piece and each vertex has two
-// neighbours, without which there is no ring; most sets fail that.
+// ringLike reports whether the set is in one piece and each vertex has two neighbours, without
+// which there is no ring; most sets fail that.
 func (o *oracle) ringLike(s uint32, c topology.Kind) bool {
 	reached := members(s)[:1]
 	for at := 0; at < len(reached); at++ {

@@ -119,9 +119,9 @@ func (o *oracle) key(policy key.Policy, s, rest uint32) [][]int {
 	return [][]int{class, capability, weight, restCapability, cut, local}
 }
 
-// buddies is the least number of jobs of 8, 4, 2 and 1 GPUs that use up the free
-// ones, found by trying all jobs that are allowed: free GPUs and wholly free clusters of
-// such a size that are parts of one cluster.
+// buddies is the least number of jobs of 8, 4, 2 and 1 GPUs that use up the free ones, found
+// by trying all jobs that are allowed: free GPUs and wholly free clusters of such a size that
+// are parts of one cluster.
 func (o *oracle) buddies(free uint32) int {
 	if free == 0 {
 		return 0

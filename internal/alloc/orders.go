@@ -26,7 +26,8 @@ func (p *Picker) serveInOrders(free []int, wants []Want, order []int, explain bo
 		if err != nil {
 			continue
 		}
-		if best == nil || cmp.Or(slices.Compare(classesOf(answers), classesOf(best)), cmp.Compare(p.weigh(answers), p.weigh(best))) > 0 {
+		if best == nil ||
+			cmp.Or(slices.Compare(classesOf(answers), classesOf(best)), cmp.Compare(p.weigh(answers), p.weigh(best))) > 0 {
 			best, at = answers, slices.Clone(next)
 		}
 	}

@@ -69,5 +69,6 @@ func parse[T fmt.Stringer](what string, values []T, s string) (T, error) {
 		}
 	}
 	var zero T
-	return zero, fmt.Errorf("%s %q is not known; want %s%s", what, s, strings.Join(names, ", "), wording.Meant(s, names...))
+	return zero,
+		fmt.Errorf("%s %q is not known; want %s%s", what, s, strings.Join(names, ", "), wording.Meant(s, names...))
 }

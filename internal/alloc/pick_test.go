@@ -19,7 +19,8 @@ import (
 
 var policies = alloctest.Policies()
 
-// preferred reports which of two candidates the policy prefers: 1 the first, -1 the second, and what decides.
+// preferred reports which of two candidates the policy prefers: 1 the first, -1 the second,
+// and what decides.
 func preferred(p key.Policy, a, b key.Candidate) (int, key.Component) {
 	return key.Compare(p.Key(), a, b)
 }

@@ -35,7 +35,8 @@ func NewWeighted(g *topology.Graph, w link.Weights) (*Picker, error) {
 	return newPicker(s), nil
 }
 
-// NewPublished is New with links weighed as in the tables that MetaX's device plugin publishes.
+// NewPublished is New with links weighed as in the tables that MetaX's device plugin
+// publishes.
 func NewPublished(g *topology.Graph) *Picker {
 	return newPicker(link.ByPublishedClass(g))
 }

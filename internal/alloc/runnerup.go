@@ -10,10 +10,10 @@ import (
 // maxLookups limits how many GPUs of the best set are excluded to find the runner-up.
 const maxLookups = 128
 
-// explainChoice compares the best set with the runner-up. That set lacks at least one GPU of the
-// best set, so it is the best of the sets that exclude one of them each. Of GPUs whose links
-// are alike it lacks the one with the highest number. A set that is not proven to be the best
-// has no runner-up: that could be better.
+// explainChoice compares the best set with the runner-up. That set lacks at least one GPU of
+// the best set, so it is the best of the sets that exclude one of them each. Of GPUs whose
+// links are alike it lacks the one with the highest number. A set that is not proven to be the
+// best has no runner-up: that could be better.
 func (p *Picker) explainChoice(q key.Question, best key.Solution) *explain.Explanation {
 	components := q.Policy.Key()
 	e := &explain.Explanation{

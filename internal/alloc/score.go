@@ -49,7 +49,8 @@ func (p *Picker) Score(r Request) (NodeScore, error) {
 	before, c := p.nodeSolver().Figures(q, q.Free), p.nodeSolver().Figures(q, a.GPUs)
 	q.Policy = key.MTF
 	s := NodeScore{
-		Policy: r.Policy.String(), GPUs: a.GPUs, Free: len(r.Free), Class: c.Class, Capability: c.Capability, Weight: c.Weight,
+		Policy: r.Policy.String(), GPUs: a.GPUs, Free: len(r.Free), Class: c.Class, Capability: c.Capability,
+		Weight: c.Weight,
 		Before: before.Capability, After: c.Rest, Loss: []key.Count{}, Cut: c.Cut, Locality: c.Locality,
 		Score: c.Score, Jobs: p.nodeSolver().Figures(q, a.GPUs).Jobs,
 		Worst: p.worst(), Key: append([]key.Component{}, r.Policy.Key()...), Exact: a.Exact, Method: a.Method,

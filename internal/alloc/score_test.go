@@ -109,8 +109,8 @@ func TestCompareFirst(t *testing.T) {
 	}
 }
 
-// TestCompareIsAnOrder draws nodes of all kinds, sorts their scores,
-// and demands that any two then stand in that order.
+// TestCompareIsAnOrder draws nodes of all kinds, sorts their scores, and demands that any two
+// then stand in that order.
 func TestCompareIsAnOrder(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(31, 31))

@@ -110,8 +110,7 @@ func config(t *testing.T, annotations, mounts []wish) []byte {
 	return text
 }
 
-// served are the GPUs that the runtime shim would give, found by the names of the
-// CDI spec.
+// served are the GPUs that the runtime shim would give, found by the names of the CDI spec.
 func served(t *testing.T, node gpu.Node, text []byte) ([]gpu.BDF, error) {
 	t.Helper()
 	c, err := oci.Parse(text)
@@ -139,9 +138,9 @@ func served(t *testing.T, node gpu.Node, text []byte) ([]gpu.BDF, error) {
 	return usage.Sorted(found), nil
 }
 
-// TestAsked compares what counts as held with what the runtime shim gives: the
-// same for every container that it serves. Where it refuses one for a malformed
-// wish, what the other wishes ask for counts anyway.
+// TestAsked compares what counts as held with what the runtime shim gives: the same for every
+// container that it serves. Where it refuses one for a malformed wish, what the other wishes
+// ask for counts anyway.
 func TestAsked(t *testing.T) {
 	node, err := sim.Node("c500-8")
 	if err != nil {

@@ -49,7 +49,8 @@ func (p *Plan) slicesOnce() error {
 	for _, w := range slices.Concat(p.kept, p.wants) {
 		for _, s := range w.slices {
 			if other, ok := by[s.name]; ok && !w.Share && !other.Share && w.Service != "" {
-				return fmt.Errorf("services %q and %q both request slice %s. To give it to both: --gpus-share", other.Service, w.Service, s.name)
+				return fmt.Errorf("services %q and %q both request slice %s. To give it to both: --gpus-share", other.Service,
+					w.Service, s.name)
 			}
 			by[s.name] = w
 		}

@@ -84,8 +84,9 @@ func (c *Choice) pickShared(w want) (alloc.Answer, error) {
 // errSoon reports that better-linked GPUs are about to come free.
 var errSoon = fmt.Errorf("better-linked GPUs come free in %s: %w", lease.Grace, lease.ErrBusy)
 
-// betterSoon reports whether the wants would get better-linked GPUs if the leases that are about
-// to expire were over: those of a start that failed a moment ago, which is often repeated.
+// betterSoon reports whether the wants would get better-linked GPUs if the leases that are
+// about to expire were over: those of a start that failed a moment ago, which is often
+// repeated.
 func (c *Choice) betterSoon(counts []alloc.Want, now alloc.Joint) bool {
 	soon := slices.Clone(c.free)
 	for _, i := range c.inUse {

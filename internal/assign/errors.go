@@ -19,7 +19,8 @@ func tooFewFree(node gpu.Node, n int, free []int) error {
 	return &lease.FullError{Want: n, Free: len(free), Of: len(node.Healthy())}
 }
 
-// withUnhealthy adds to an error about too few GPUs why the first unhealthy one does not count.
+// withUnhealthy adds to an error about too few GPUs why the first unhealthy one does not
+// count.
 func withUnhealthy(node gpu.Node, err error) error {
 	all := unhealthyGPUs(node)
 	if len(all) == 0 {
@@ -47,7 +48,8 @@ func noUsableGPU(node gpu.Node) error {
 	if why := discover.NotLoaded(node); why != "" {
 		return unusableError("no usable GPU: " + why)
 	}
-	return withUnhealthy(node, unusableError("no usable GPU: all are unhealthy or divided into slices (metax-ctk device list)"))
+	return withUnhealthy(node,
+		unusableError("no usable GPU: all are unhealthy or divided into slices (metax-ctk device list)"))
 }
 
 // unusableError is an alloc.ErrUnmet with its own text.
@@ -78,10 +80,12 @@ func unmetNow(err error) error {
 // tooFew is the error for a count that the node cannot meet even with all GPUs free.
 func tooFew(node gpu.Node, scope key.Scope, err error) error {
 	var short *alloc.InsufficientError
-	unknown := slices.IndexFunc(node.Warnings, func(line string) bool { return strings.HasPrefix(line, mxsmi.LinksUnknown) })
+	unknown := slices.IndexFunc(node.Warnings,
+		func(line string) bool { return strings.HasPrefix(line, mxsmi.LinksUnknown) })
 	switch {
 	case errors.Is(err, alloc.ErrUnmet) && scope == key.Link && unknown >= 0 && !errors.As(err, &short):
-		return fmt.Errorf("scope link: MetaXLink topology unknown%s", strings.TrimPrefix(node.Warnings[unknown], mxsmi.LinksUnknown))
+		return fmt.Errorf("scope link: MetaXLink topology unknown%s",
+			strings.TrimPrefix(node.Warnings[unknown], mxsmi.LinksUnknown))
 	case !errors.As(err, &short): // not about too few GPUs
 	case short.Free == 0 && short.Of > 0:
 		return noUsableGPU(node)
@@ -94,7 +98,8 @@ func tooFew(node gpu.Node, scope key.Scope, err error) error {
 // checkGivable reports a GPU that has no device nodes to give, or is given in parts.
 func checkGivable(node gpu.Node, g gpu.GPU) error {
 	if how, divided := g.Divided(); divided {
-		return fmt.Errorf("GPU %d is divided into slices and cannot be used whole (%s): request a slice, --gpus=sgpu:UUID (metax-ctk sgpu list)", g.Index, how)
+		return fmt.Errorf(
+			"GPU %d is divided into slices and cannot be used whole (%s): request a slice, --gpus=sgpu:UUID (metax-ctk sgpu list)", g.Index, how)
 	}
 	if len(g.Nodes) > 0 {
 		return nil
@@ -116,7 +121,8 @@ func reason(node gpu.Node, g gpu.GPU, otherwise string) string {
 	return otherwise
 }
 
-// unhealthyGPUs are the indices of the GPUs that could be given as a whole if they were healthy.
+// unhealthyGPUs are the indices of the GPUs that could be given as a whole if they were
+// healthy.
 func unhealthyGPUs(node gpu.Node) (indices []int) {
 	for _, g := range node.GPUs {
 		if _, divided := g.Divided(); !divided && !g.Healthy {
@@ -130,5 +136,6 @@ func unhealthyGPUs(node gpu.Node) (indices []int) {
 func whyUnhealthy(node gpu.Node, index int) string {
 	g := node.GPUs[index]
 	why := reason(node, g, fmt.Sprintf("metax-ctk health says why (%s)", g.BDF))
-	return fmt.Sprintf("GPU %d is unhealthy: %s", index, strings.TrimPrefix(why, fmt.Sprintf("GPU %s is unhealthy: ", g.BDF)))
+	return fmt.Sprintf("GPU %d is unhealthy: %s", index,
+		strings.TrimPrefix(why, fmt.Sprintf("GPU %s is unhealthy: ", g.BDF)))
 }

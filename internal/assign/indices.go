@@ -9,8 +9,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/request"
 )
 
-// Indices returns the GPUs in a list of names, separated by commas, or of "all", that an option
-// was given; nil for an empty list.
+// Indices returns the GPUs in a list of names, separated by commas, or of "all", that an
+// option was given; nil for an empty list.
 func Indices(node gpu.Node, option, list string) ([]int, error) {
 	switch strings.TrimSpace(list) {
 	case "":
@@ -44,7 +44,8 @@ type DividedError struct {
 }
 
 func (e *DividedError) Error() string {
-	return fmt.Sprintf("%s: GPU %d is divided into slices and cannot be used whole: %s (metax-ctk sgpu list)", e.Option, e.GPU, e.How)
+	return fmt.Sprintf("%s: GPU %d is divided into slices and cannot be used whole: %s (metax-ctk sgpu list)", e.Option,
+		e.GPU, e.How)
 }
 
 // Whole returns the GPUs in a list, as Indices does, that can be given as a whole: one that is

@@ -49,8 +49,9 @@ type Config struct {
 	// GRPC are the sources for containerd and the kubelet, which are asked by gRPC. It is not
 	// linked here, because it is slow to start.
 	GRPC func(*procfs.Proc, holders.Devices, lease.State) []lease.Source
-	// Podman runs podman and returns what it prints; it is run only if this user has a lease of a
-	// container that was made and not started. Its error is usage.ErrAbsent where there is no podman.
+	// Podman runs podman and returns what it prints; it is run only if this user has a lease
+	// of a container that was made and not started. Its error is usage.ErrAbsent on a host
+	// without podman.
 	Podman func(ctx context.Context, args ...string) ([]byte, error)
 	// Stopped runs it in any case, to list all containers with a lease.
 	Stopped bool
@@ -134,7 +135,8 @@ func clamped(requests []lease.Ticket, most time.Duration) string {
 	for i, r := range requests {
 		ids[i] = r.ID
 	}
-	return fmt.Sprintf("gpus.wait-max is now %s; these requests wait no longer than that from now: %s", most, strings.Join(ids, ", "))
+	return fmt.Sprintf("gpus.wait-max is now %s; these requests wait no longer than that from now: %s", most,
+		strings.Join(ids, ", "))
 }
 
 // devices are those of the node. CDI names mean GPUs of a simulated node only where a
@@ -172,8 +174,7 @@ func Me() *usage.User {
 // Proc is the view of this machine's processes.
 func Proc() *procfs.Proc { return procfs.New("/proc", group()) }
 
-// group is the one that may talk to docker, which may take leases too; -1 where
-// there is none.
+// group is the one that may talk to docker, which may take leases too; -1 where there is none.
 func group() int {
 	if info, err := os.Stat(DockerSocket); err == nil {
 		if st, ok := info.Sys().(*syscall.Stat_t); ok {

@@ -42,13 +42,18 @@ func unmet(node gpu.Node, r alloc.Request, holders []usage.Holder, reserved []gp
 // Await waits until the picker can meet the request with GPUs that nobody uses and no
 // request in the queue needs, and returns the answer. It takes no lease. A request that the
 // node could not meet even with all GPUs free is refused at once. It notes what it waits for.
-func (k Keeper) Await(ctx context.Context, picker *alloc.Picker, r alloc.Request, wait time.Duration) (answer alloc.Answer, err error) {
+func (k Keeper) Await(ctx context.Context, picker *alloc.Picker, r alloc.Request,
+	wait time.Duration,
+) (answer alloc.Answer, err error) {
 	node := k.config.Node
 	r.Free = node.Healthy()
 	if answer, err = picker.Pick(r); err != nil {
 		return answer, tooFew(node, r.Scope, err)
 	}
-	claim := lease.Claim{Count: r.N, Named: gpuBDFs(node, r.Required), Wait: wait, Waiting: k.waitingPrinter(wait, noPlace)}
+	claim := lease.Claim{
+		Count: r.N, Named: gpuBDFs(node, r.Required), Wait: wait,
+		Waiting: k.waitingPrinter(wait, noPlace),
+	}
 	if r.N == len(r.Required) {
 		claim.GPUs = claim.Named
 	}

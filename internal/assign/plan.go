@@ -12,8 +12,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
-// Plan is a Job that the node can meet, as far as is known without a look at who
-// uses its GPUs. It never changes.
+// Plan is a Job that the node can meet, as far as is known without a look at who uses its
+// GPUs. It never changes.
 type Plan struct {
 	Job
 	picker   *alloc.Picker // nil where no request counts
@@ -24,8 +24,8 @@ type Plan struct {
 	warnings []string // whatever is chosen
 }
 
-// NewPlan plans how the job can be met. The tables of the picker are made now and
-// not under the lock.
+// NewPlan plans how the job can be met. The tables of the picker are made now and not under
+// the lock.
 func NewPlan(j Job) (*Plan, error) {
 	p := &Plan{Job: j}
 	for i, r := range p.Requests {
@@ -64,7 +64,9 @@ func (p *Plan) prepare() error {
 	for _, w := range p.wants {
 		left := len(p.Node.GPUs) - len(healthy)
 		if w.All && w.Service == "" && left > 0 {
-			p.warnings = append(p.warnings, fmt.Sprintf("%d of %d GPUs are left out because they are unhealthy or divided into slices (metax-ctk device list)", left, len(p.Node.GPUs)))
+			p.warnings = append(p.warnings, fmt.Sprintf(
+				"%d of %d GPUs are left out because they are unhealthy or divided into slices (metax-ctk device list)",
+				left, len(p.Node.GPUs)))
 		}
 		if w.Count == 0 {
 			for _, l := range p.Node.Lost {
@@ -182,7 +184,8 @@ func checkTogether(healthy []int, picker *alloc.Picker, kept, wants []want) erro
 	left := slices.DeleteFunc(slices.Clone(healthy), func(i int) bool { return named[i] })
 	asking += len(kept)
 	if asking > 1 && wanted > len(left) {
-		return fmt.Errorf("%d GPUs requested by %d services, but this node has only %d usable ones%s (metax-ctk device list)", wanted+len(named), asking, len(healthy), running)
+		return fmt.Errorf("%d GPUs requested by %d services, but this node has only %d usable ones%s (metax-ctk device list)",
+			wanted+len(named), asking, len(healthy), running)
 	}
 	if asking < 2 || !scoped {
 		return nil

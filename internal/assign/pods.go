@@ -13,8 +13,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
-// Pods returns the source for the containers of pods without gRPC. If the directory of the kubelet's
-// socket is there, ask asks what the kubelet lists.
+// Pods returns the source for the containers of pods without gRPC. If the directory of the
+// kubelet's socket is there, ask asks what the kubelet lists.
 func Pods(socket string, ask func(context.Context) (ps.Occupancy, error)) lease.Source {
 	return pods{socket, ask}
 }
@@ -41,7 +41,8 @@ func (p pods) Look(ctx context.Context, _ usage.Question) (usage.Sight, error) {
 	for _, c := range told.Containers {
 		if c.Engine == usage.Kubernetes {
 			facts := told.Facts(usage.Key(c.Engine, c.Namespace, c.ID))
-			sight.Containers = append(sight.Containers, usage.Container{Engine: c.Engine, ID: c.ID, Facts: facts, State: c.State})
+			sight.Containers = append(sight.Containers,
+				usage.Container{Engine: c.Engine, ID: c.ID, Facts: facts, State: c.State})
 		}
 	}
 	return sight, nil

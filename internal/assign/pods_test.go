@@ -13,7 +13,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
-// The kubelet is asked for pods only on a node that has or had one, and a GPU of a pod is in use.
+// The kubelet is asked for pods only on a node that has or had one, and a GPU of a pod is in
+// use.
 func TestPods(t *testing.T) {
 	told := ps.Occupancy{
 		GPUs:       []ps.GPU{{Index: 0, BDF: gpu.BDF{Bus: 1}}, {Index: 1, BDF: gpu.BDF{Bus: 2}}},

@@ -48,8 +48,8 @@ type Had struct {
 	Labels map[string]string
 }
 
-// resolveNames finds what a request names on a node. A GPU that was there earlier is said to be
-// lost.
+// resolveNames finds what a request names on a node. A GPU that was there earlier is said to
+// be lost.
 func resolveNames(node gpu.Node, r request.Request) (request.Selection, error) {
 	selection, err := r.Resolve(node.GPUs)
 	var unknown *request.UnknownError

@@ -39,8 +39,8 @@ func (p *Plan) Preview(r lease.Report) (Result, error) {
 	return choice.Result(nil), nil
 }
 
-// Result returns what the choice comes to under these leases: those of the plan's wants in their
-// order, then others. Without leases it is a preview.
+// Result returns what the choice comes to under these leases: those of the plan's wants in
+// their order, then others. Without leases it is a preview.
 func (c Choice) Result(leases []usage.Lease) Result {
 	p := c.plan
 	r := Result{
@@ -90,7 +90,8 @@ func leaseLabels(lease usage.Lease, gpus []gpu.GPU) map[string]string {
 		indices[i] = strconv.Itoa(g.Index)
 	}
 	all := map[string]string{
-		usage.LeaseLabel: lease.ID, usage.GPUsLabel: strings.Join(indices, ","), usage.IDsLabel: strings.Join(usage.IDs(gpus), ","),
+		usage.LeaseLabel: lease.ID, usage.GPUsLabel: strings.Join(indices, ","),
+		usage.IDsLabel: strings.Join(usage.IDs(gpus), ","),
 	}
 	if len(lease.Slices) > 0 {
 		all[usage.SlicesLabel] = strings.Join(lease.Slices, ",")
@@ -98,8 +99,8 @@ func leaseLabels(lease usage.Lease, gpus []gpu.GPU) map[string]string {
 	return all
 }
 
-// ownLabels are those of the labels that only this toolkit gives: compose makes a container anew
-// if one of them is added or changes.
+// ownLabels are those of the labels that only this toolkit gives: compose makes a container
+// anew if one of them is added or changes.
 func ownLabels(all map[string]string) map[string]string {
 	own := map[string]string{}
 	for _, key := range OwnLabels {
@@ -110,8 +111,9 @@ func ownLabels(all map[string]string) map[string]string {
 	return own
 }
 
-// linkNotes returns a line for each pick that MetaXLink does not join, although it would join as
-// many GPUs of the node if nobody used them. It picks again, so it does not run under the lock.
+// linkNotes returns a line for each pick that MetaXLink does not join, although it would join
+// as many GPUs of the node if nobody used them. It picks again, so it does not run under the
+// lock.
 func (c Choice) linkNotes() (notes []string) {
 	node := c.plan.Node
 	healthy, unhealthy := node.Healthy(), unhealthyGPUs(node)

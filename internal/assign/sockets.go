@@ -29,8 +29,8 @@ func dockerSockets(engine, endpoint string, s lease.State) []string {
 	return slices.Compact(all)
 }
 
-// Containerd is the socket of the containerd that nerdctl and ctr talk to: the
-// one that their option names, or else CONTAINERD_ADDRESS, or the usual one.
+// Containerd is the socket of the containerd that nerdctl and ctr talk to: the one that their
+// option names, or else CONTAINERD_ADDRESS, or the usual one.
 func Containerd(option string, getenv func(string) string) string {
 	return Resolve(strings.TrimPrefix(cmp.Or(option, getenv("CONTAINERD_ADDRESS"), containerd.Socket), "unix://"))
 }

@@ -9,8 +9,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
-// Named is a container that is about to be started, by the name that the command
-// line gave it.
+// Named is a container that is about to be started, by the name that the command line gave it.
 type Named struct {
 	Name string
 	// Again is the command that makes the container again, with the same GPUs.
@@ -27,7 +26,8 @@ func NewStart(node gpu.Node, verb string, containers []Named, share bool) (*Plan
 	for _, c := range containers {
 		// One that runs has its GPUs, but between stop and start of a restart it does not
 		// run.
-		if runs := c.State == usage.Running || c.State == usage.Paused; (runs && verb == usage.VerbStart) || slices.Contains(p.own, c.ID) {
+		if runs := c.State == usage.Running || c.State == usage.Paused; (runs && verb == usage.VerbStart) ||
+			slices.Contains(p.own, c.ID) {
 			continue
 		}
 		if err := c.CheckGiven(node); errors.Is(err, usage.ErrUUIDsUnknown) {
@@ -35,7 +35,10 @@ func NewStart(node gpu.Node, verb string, containers []Named, share bool) (*Plan
 		} else if err != nil {
 			return nil, fmt.Errorf("%s %s: %w. To make it again: %s", verb, c.Name, err, c.Again)
 		}
-		w := want{Request: Request{Share: share}, at: len(p.wants), had: &past{lease: c.Lease, container: c.ID, started: c.Started}}
+		w := want{
+			Request: Request{Share: share}, at: len(p.wants),
+			had: &past{lease: c.Lease, container: c.ID, started: c.Started},
+		}
 		var what []string
 		for _, name := range c.Slices {
 			w.slices = append(w.slices, part{parentGPU(node, name), name})

@@ -120,15 +120,16 @@ func (k Keeper) Check(leases []usage.Lease) error {
 // nothing would ever tell what became of their leases.
 func (k Keeper) nobodyThere(looks []lease.Look) error {
 	for _, look := range looks {
-		if look.Engine == k.config.Engine && look.Endpoint == k.config.Endpoint && k.config.Engine == "docker" && errors.Is(look.Err, usage.ErrAbsent) {
+		if look.Engine == k.config.Engine && look.Endpoint == k.config.Endpoint && k.config.Engine == "docker" &&
+			errors.Is(look.Err, usage.ErrAbsent) {
 			return fmt.Errorf("there is no docker daemon at %s: start docker, or name the daemon in DOCKER_HOST", look.Endpoint)
 		}
 	}
 	return nil
 }
 
-// planClaim is what the plan asks of the leases: one for each of its wants, in their order, and
-// one for each container that runs without. It lacks Choose, and how long it waits.
+// planClaim is what the plan asks of the leases: one for each of its wants, in their order,
+// and one for each container that runs without. It lacks Choose, and how long it waits.
 func (k Keeper) planClaim(p *Plan) (lease.Claim, error) {
 	client, err := k.Proc.Self()
 	if err != nil {

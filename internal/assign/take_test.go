@@ -121,8 +121,8 @@ func TestTake(t *testing.T) {
 	}
 }
 
-// TestTakeSoon waits for the GPUs of a start that failed a moment ago, if they are linked better
-// than the free ones, and not for long.
+// TestTakeSoon waits for the GPUs of a start that failed a moment ago, if they are linked
+// better than the free ones, and not for long.
 func TestTakeSoon(t *testing.T) {
 	node := simulated(t, "c500-8")
 	held := usage.Lease{ID: "6f1d2c9a04be", Rev: 1, GPUs: gpuBDFs(node, []int{2, 3}), Verb: usage.VerbRun, Engine: "docker", Endpoint: "/d.sock", Client: usage.Client{PID: 8}}

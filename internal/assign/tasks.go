@@ -20,7 +20,9 @@ const dockers = "moby"
 // one that nobody knows yet; only then ask asks what the containerd at an address knows.
 // The first time they are what was listed ahead, if that is not nil. Usual is a containerd
 // to look at in any case.
-func Tasks(usual string, ahead <-chan Listed, ask func(ctx context.Context, address string) (ps.Occupancy, error)) func(*procfs.Proc, holders.Devices, lease.State) []lease.Source {
+func Tasks(usual string, ahead <-chan Listed, ask func(ctx context.Context, address string) (ps.Occupancy,
+	error),
+) func(*procfs.Proc, holders.Devices, lease.State) []lease.Source {
 	return func(proc *procfs.Proc, _ holders.Devices, s lease.State) []lease.Source {
 		var running Listed
 		if ahead != nil {
@@ -36,7 +38,8 @@ func Tasks(usual string, ahead <-chan Listed, ask func(ctx context.Context, addr
 			unstarted := slices.ContainsFunc(s.Leases, func(l usage.Lease) bool {
 				return l.Engine == "containerd" && l.Endpoint == address && l.Unstarted()
 			})
-			sources = append(sources, tasks{proc: proc, address: address, running: own, err: running.err, unstarted: unstarted, ask: ask})
+			sources = append(sources,
+				tasks{proc: proc, address: address, running: own, err: running.err, unstarted: unstarted, ask: ask})
 		}
 		return sources
 	}
@@ -53,9 +56,8 @@ func listTasks(proc *procfs.Proc) Listed {
 	return Listed{tasks, err}
 }
 
-// ListAhead has the tasks listed while the node is read, since both take some
-// milliseconds. What starts meanwhile is seen no later than what starts just after
-// a look.
+// ListAhead has the tasks listed while the node is read, since both take some milliseconds.
+// What starts meanwhile is seen no later than what starts just after a look.
 func ListAhead() <-chan Listed {
 	ahead := make(chan Listed, 1)
 	go func() { ahead <- listTasks(Proc()) }()
@@ -68,7 +70,8 @@ type tasks struct {
 	address string
 	running []procfs.Task
 	err     error
-	// unstarted is true if there are leases of containers that nerdctl made and nobody has started.
+	// unstarted is true if there are leases of containers that nerdctl made and nobody has
+	// started.
 	unstarted bool
 	ask       func(ctx context.Context, address string) (ps.Occupancy, error)
 }

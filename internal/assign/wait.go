@@ -23,8 +23,8 @@ const (
 	noPlace = "no request ahead" // of a wait outside the queue, which later requests pass
 )
 
-// waitingPrinter returns a function that prints the position of a request: the first time, when
-// it has changed, and every calm. most is the longest wait, first is inQueue or noPlace.
+// waitingPrinter returns a function that prints the position of a request: the first time,
+// when it has changed, and every calm. most is the longest wait, first is inQueue or noPlace.
 func (k Keeper) waitingPrinter(most time.Duration, first string) func(lease.Progress) {
 	var last lease.Progress
 	said, upTo, of := false, " up to "+wording.Duration(most), " of "+wording.Duration(most)

@@ -62,7 +62,8 @@ func (w want) checkPossible(node gpu.Node) error {
 	}
 	for _, s := range w.slices {
 		if len(sliceOf(node, s).Nodes) == 0 {
-			return fmt.Errorf("slice %s of GPU %d has no device nodes, so it cannot be used (metax-ctk sgpu list)", s.name, s.gpu)
+			return fmt.Errorf("slice %s of GPU %d has no device nodes, so it cannot be used (metax-ctk sgpu list)", s.name,
+				s.gpu)
 		}
 	}
 	for _, g := range w.whole {
@@ -73,8 +74,8 @@ func (w want) checkPossible(node gpu.Node) error {
 	return nil
 }
 
-// slicesApart fails for slices of several GPUs in one container. A virtual function is a GPU of
-// its own.
+// slicesApart fails for slices of several GPUs in one container. A virtual function is a GPU
+// of its own.
 func (w want) slicesApart(node gpu.Node) error {
 	var of []int
 	for _, s := range w.slices {
@@ -83,14 +84,19 @@ func (w want) slicesApart(node gpu.Node) error {
 		}
 	}
 	if len(of) > 1 {
-		return w.wrapError(fmt.Errorf("slices of GPUs %s in one container: MetaX supports slices of one GPU only (metax-ctk sgpu list)", wording.Ranges(of)))
+		return w.wrapError(fmt.Errorf(
+			"slices of GPUs %s in one container: MetaX supports slices of one GPU only (metax-ctk sgpu list)",
+			wording.Ranges(of)))
 	}
 	return nil
 }
 
 // requestAmong returns the want as a request for some of the GPUs.
 func (w want) requestAmong(free []int) alloc.Request {
-	return alloc.Request{N: w.Count, Free: free, Policy: w.Policy, Scope: w.Scope, Sizes: w.Sizes, SizesOrigin: w.SizesOrigin}
+	return alloc.Request{
+		N: w.Count, Free: free, Policy: w.Policy, Scope: w.Scope, Sizes: w.Sizes,
+		SizesOrigin: w.SizesOrigin,
+	}
 }
 
 // jointWant returns the want as one of several that are met together.

@@ -70,8 +70,8 @@ func Write(path string, data []byte, o Options) (changed bool, err error) {
 
 // replaceFile makes a file and renames it to path. After an error nothing has changed.
 func replaceFile(path string, data []byte, o Options) (made fs.FileInfo, err error) {
-	// The name begins with a dot and does not end as the target does: programs
-	// that read a whole directory by suffix do not see it.
+	// The name begins with a dot and does not end as the target does: programs that read a
+	// whole directory by suffix do not see it.
 	tmp, err := os.CreateTemp(cmp.Or(o.Dir, filepath.Dir(path)), "."+filepath.Base(path)+".*.tmp")
 	if err != nil {
 		return nil, err

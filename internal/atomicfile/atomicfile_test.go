@@ -17,8 +17,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/atomicfile"
 )
 
-// umask sets the process's umask for the time of a test. Such tests do not run
-// in parallel.
+// umask sets the process's umask for the time of a test. Such tests do not run in parallel.
 func umask(t *testing.T, mask int) {
 	t.Helper()
 	old := unix.Umask(mask)

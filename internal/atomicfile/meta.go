@@ -40,7 +40,8 @@ func MetaOf(path string) (Meta, error) {
 		}
 		value, err := readAttr(func(to []byte) (int, error) { return unix.Lgetxattr(path, name, to) })
 		switch {
-		case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES), errors.Is(err, unix.ENOTSUP), errors.Is(err, unix.ENODATA):
+		case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES), errors.Is(err, unix.ENOTSUP), errors.Is(err,
+			unix.ENODATA):
 			continue
 		case err != nil:
 			return m, fmt.Errorf("read the attribute %s of %s: %w", name, path, err)

@@ -150,7 +150,8 @@ func (st step) writeRecord() error {
 		if err := st.store.removeRecord(st.Path); err != nil {
 			return err
 		}
-		return st.store.saveRecord(record{Path: st.Path, Original: before, Written: []string{before, contentDigest(st.After)}, text: st.Before})
+		return st.store.saveRecord(
+			record{Path: st.Path, Original: before, Written: []string{before, contentDigest(st.After)}, text: st.Before})
 	}
 	k, known, err := st.store.loadRecord(st.Path)
 	if err != nil || !known {

@@ -39,7 +39,8 @@ func (s Store) Original(path string, have []byte) (before []byte, known bool, er
 	return k.text, true, nil
 }
 
-// Undo is Original, but known only if the file was not changed since by another program or person.
+// Undo is Original, but known only if the file was not changed since by another program or
+// person.
 func (s Store) Undo(path string, have []byte) (before []byte, known bool, err error) {
 	k, known, err := s.loadLocked(path)
 	if !known || k.Original == contentDigest(have) || !slices.Contains(k.Written, contentDigest(have)) {

@@ -52,7 +52,8 @@ func resolveTarget(path string) (string, error) {
 		return "", fmt.Errorf("change %s: %w", path, err)
 	}
 	if firstName(dir) != firstName(target) {
-		return "", &LinkError{path, fmt.Sprintf("points to %s, but the toolkit follows links only within /%s: replace the link by a file, or name one with --config", target, firstName(dir))}
+		return "", &LinkError{path, fmt.Sprintf(
+			"points to %s, but the toolkit follows links only within /%s: replace the link by a file, or name one with --config", target, firstName(dir))}
 	}
 	return target, nil
 }

@@ -56,10 +56,11 @@ func checkPermissions(d hostfs.Device, readOnly bool, user oci.User, uids, gids 
 		return nil
 	case known && uid == d.UID && d.Perm>>6&need == need:
 		return nil
-	case d.Perm>>3&need == need && slices.ContainsFunc(append([]uint32{user.GID}, user.AdditionalGIDs...), func(gid uint32) bool {
-		host, ok := gids.Host(gid)
-		return ok && host == d.GID
-	}):
+	case d.Perm>>3&need == need &&
+		slices.ContainsFunc(append([]uint32{user.GID}, user.AdditionalGIDs...), func(gid uint32) bool {
+			host, ok := gids.Host(gid)
+			return ok && host == d.GID
+		}):
 		return nil
 	}
 	advice := "let everyone open it, or use CDI"

@@ -15,7 +15,9 @@ import (
 
 // Inject opens the pending devices and mounts, and mounts them below the container's rootfs in
 // the namespace of the state's process. RunHooks runs metax-hook there, with these arguments.
-func (p *Pending) Inject(state *hook.State, rootfs string, user oci.User, runHooks func(args []string) error, warn func(string)) error {
+func (p *Pending) Inject(state *hook.State, rootfs string, user oci.User, runHooks func(args []string) error,
+	warn func(string),
+) error {
 	process, err := mount.OpenProcess(state.Pid)
 	if err != nil {
 		return err
@@ -51,7 +53,8 @@ func (p *Pending) Inject(state *hook.State, rootfs string, user oci.User, runHoo
 		return err
 	}
 	if len(p.missing) > 0 {
-		warn(fmt.Sprintf("the container lacks the variables %q: a hook of this stage cannot set them; use CDI, metax-runtime, a precreate hook or --env", p.missing))
+		warn(fmt.Sprintf(
+			"the container lacks the variables %q: a hook of this stage cannot set them; use CDI, metax-runtime, a precreate hook or --env", p.missing))
 	}
 	return allowDevices(process, state.ID, sources.deviceRules())
 }

@@ -74,7 +74,8 @@ func NewPending(all *cdispecs.ContainerEdits, config *oci.Config, known map[stri
 		if err != nil {
 			return nil, err
 		}
-		p.optional = p.optional && !slices.ContainsFunc(steps, func(s hook.Step) bool { return s.Action != "create-symlinks" || s.Options["link"] != nil })
+		p.optional = p.optional && !slices.ContainsFunc(steps,
+			func(s hook.Step) bool { return s.Action != "create-symlinks" || s.Options["link"] != nil })
 		p.actions = append(p.actions, h.Args[1:]...)
 	}
 	for _, v := range all.Env {

@@ -19,7 +19,9 @@ import (
 // Edits returns the edits that a container requests; nil if it requests none. A policy with
 // MACA adds the host's MXMACA to GPUs, unless the container, whose bundle is in dir, has
 // something in its place, or the host has none. Resolve returns the edits of CDI devices.
-func Edits(container *oci.Config, policy oci.Policy, dir string, resolve func(names []string) (*cdispecs.ContainerEdits, error)) (*cdispecs.ContainerEdits, error) {
+func Edits(container *oci.Config, policy oci.Policy, dir string,
+	resolve func(names []string) (*cdispecs.ContainerEdits, error),
+) (*cdispecs.ContainerEdits, error) {
 	withMACA := policy
 	policy.MACA = false
 	names, err := container.Request(policy)

@@ -207,9 +207,8 @@ func (t *taker) readLimited(p string, most int) (string, error) {
 	return string(data), err
 }
 
-// samePlace reports whether a file is in the directory of the root in which it was
-// looked for; /var/run is /run, and distributions keep what is theirs of /etc in
-// /usr.
+// samePlace reports whether a file is in the directory of the root in which it was looked for;
+// /var/run is /run, and distributions keep what is theirs of /etc in /usr.
 func samePlace(p, real string) bool {
 	top := func(p string) string {
 		p = strings.TrimPrefix(p, "/")
@@ -222,8 +221,8 @@ func samePlace(p, real string) bool {
 	return top(p) == top(real) || (top(p) == "etc" && top(real) == "usr")
 }
 
-// finish scrubs what was found, in the order of paths, so that stand-ins are
-// numbered the same in every capture.
+// finish scrubs what was found, in the order of paths, so that stand-ins are numbered the same
+// in every capture.
 func (t *taker) finish() (hosttree.Tree, []string) {
 	tree := hosttree.Tree{}
 	for _, p := range slices.Sorted(maps.Keys(t.found)) {

@@ -227,7 +227,8 @@ func TestNICs(t *testing.T) {
 	}
 }
 
-// TestLayout: the driver's own files are taken, with the same stand-ins for UUIDs as elsewhere.
+// TestLayout: the driver's own files are taken, with the same stand-ins for UUIDs as
+// elsewhere.
 func TestLayout(t *testing.T) {
 	const nodes = "sys/devices/virtual/mxcd/mxcd/layout/nodes/"
 	const class = "sys/class/mxcd/mxcd"

@@ -32,8 +32,8 @@ func (t *taker) captureLayout() {
 	}
 }
 
-// withoutPrefix treats a UUID that lacks its prefix as one that has it, so that both have the same
-// stand-in.
+// withoutPrefix treats a UUID that lacks its prefix as one that has it, so that both have the
+// same stand-in.
 func withoutPrefix(s *scrub.Scrubber, text string) string {
 	return strings.TrimPrefix(scrubOneWord(scrub.UUID)(s, layout.UUIDPrefix+text), layout.UUIDPrefix)
 }

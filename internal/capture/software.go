@@ -15,11 +15,12 @@ import (
 var (
 	installs  = []string{"/opt/mxdriver", "/opt/maca", "/opt/mxn100"}
 	folders   = []string{"lib", "mxgpu_llvm/lib", "ompi/lib", "ucx/lib"}
-	systemDir = strings.Fields("/lib/x86_64-linux-gnu /usr/lib/x86_64-linux-gnu /lib/aarch64-linux-gnu /usr/lib/aarch64-linux-gnu /lib64 /usr/lib64 /lib /usr/lib")
+	systemDir = strings.Fields(
+		"/lib/x86_64-linux-gnu /usr/lib/x86_64-linux-gnu /lib/aarch64-linux-gnu /usr/lib/aarch64-linux-gnu /lib64 /usr/lib64 /lib /usr/lib")
 )
 
-// maxLibraries bounds the libraries that are read in all; a real installation has
-// some hundreds.
+// maxLibraries bounds the libraries that are read in all; a real installation has some
+// hundreds.
 const maxLibraries = 8 << 10
 
 // captureSoftware takes the driver's user part and every MXMACA: which libraries there are

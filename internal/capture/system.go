@@ -63,7 +63,8 @@ func release(s *scrub.Scrubber, text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
 		key, _, _ := strings.Cut(line, "=")
-		if slices.Contains([]string{"ID", "ID_LIKE", "NAME", "PRETTY_NAME", "VERSION", "VERSION_ID", "VERSION_CODENAME"}, key) {
+		if slices.Contains([]string{"ID", "ID_LIKE", "NAME", "PRETTY_NAME", "VERSION", "VERSION_ID", "VERSION_CODENAME"},
+			key) {
 			b.WriteString(strings.TrimSuffix(line, "\n") + "\n")
 		}
 	}

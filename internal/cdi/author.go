@@ -9,16 +9,17 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/edits"
 )
 
-// IsOwn reports whether a spec is the toolkit's own, of this version or an earlier one, and not
-// another program's of the same kind. It has what all versions write, permissions of device
-// nodes, and nothing that none writes; a note of the author would be an annotation, which
-// needs CDI 0.6. Only the toolkit has the kind of MXMACA.
+// IsOwn reports whether a spec is the toolkit's own, of this version or an earlier one, and
+// not another program's of the same kind. It has what all versions write, permissions of
+// device nodes, and nothing that none writes; a note of the author would be an annotation,
+// which needs CDI 0.6. Only the toolkit has the kind of MXMACA.
 func IsOwn(spec *specs.Spec) bool {
 	if spec.Kind == Kind(DefaultVendor, SoftwareClass) {
 		return true
 	}
 	own := false
-	if len(spec.Annotations) > 0 || slices.ContainsFunc(spec.Devices, func(d specs.Device) bool { return len(d.Annotations) > 0 }) {
+	if len(spec.Annotations) > 0 ||
+		slices.ContainsFunc(spec.Devices, func(d specs.Device) bool { return len(d.Annotations) > 0 }) {
 		return false
 	}
 	for _, s := range editScopes(spec) {
@@ -37,7 +38,8 @@ func IsOwn(spec *specs.Spec) bool {
 }
 
 func isForeignHook(h *specs.Hook) bool {
-	return !slices.ContainsFunc(h.Args, func(arg string) bool { return arg == "create-symlinks" || arg == "update-ldcache" })
+	return !slices.ContainsFunc(h.Args,
+		func(arg string) bool { return arg == "create-symlinks" || arg == "update-ldcache" })
 }
 
 func isForeignVariable(v string) bool {

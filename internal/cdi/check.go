@@ -21,8 +21,8 @@ import (
 // pinned device numbers that are not the host's, hooks that users other than root may
 // change.
 //
-// The engine sees the file system of host below engineRoot (see
-// Options.EngineRoot). A nil host leaves out the checks that need it.
+// The engine sees the file system of host below engineRoot (see Options.EngineRoot). A nil
+// host leaves out the checks that need it.
 func Check(spec *specs.Spec, host *hostfs.Root, engineRoot string) []Problem {
 	var found problems
 	for _, s := range editScopes(spec) {
@@ -44,7 +44,8 @@ func (s scope) checkForm(found *problems) {
 	}
 	checkPath := func(field, p string) {
 		if !path.IsAbs(p) || path.Clean(p) != p {
-			found.add(CodePath, s.device, fmt.Sprintf("%s %q", field, p), `not a clean absolute path (no ".", "..", "//" or "/" at the end)`)
+			found.add(CodePath, s.device, fmt.Sprintf("%s %q", field, p),
+				`not a clean absolute path (no ".", "..", "//" or "/" at the end)`)
 		}
 		checkText(field, p)
 	}
@@ -128,7 +129,8 @@ func (s scope) checkNode(found *problems, n *specs.DeviceNode, host *hostfs.Root
 		found.add(CodeNumbers, s.device, name, "type %q is pinned, the host has a character device", n.Type)
 	}
 	if (n.Major != 0 || n.Minor != 0) && (n.Major != int64(dev.Major) || n.Minor != int64(dev.Minor)) {
-		found.add(CodeNumbers, s.device, name, "numbers %d:%d are pinned, the host has %d:%d", n.Major, n.Minor, dev.Major, dev.Minor)
+		found.add(CodeNumbers, s.device, name, "numbers %d:%d are pinned, the host has %d:%d", n.Major, n.Minor, dev.Major,
+			dev.Minor)
 	}
 }
 
@@ -155,6 +157,7 @@ func (s scope) checkHook(found *problems, h *specs.Hook, view engineView) {
 	case !file.Mode.IsRegular() || file.Mode.Perm()&0o111 == 0:
 		found.add(CodeHook, s.device, h.Path, "not an executable file")
 	case !view.host.Protected(file):
-		found.add(CodeHook, s.device, h.Path, "users other than root may change it (owner %d, mode %04o)", file.UID, file.Mode.Perm()).Writable = true
+		found.add(CodeHook, s.device, h.Path, "users other than root may change it (owner %d, mode %04o)", file.UID,
+			file.Mode.Perm()).Writable = true
 	}
 }

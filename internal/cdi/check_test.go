@@ -171,7 +171,8 @@ func TestCheckHook(t *testing.T) {
 	}
 }
 
-// TestCheckHookOwner: a hook is root's, or below another root than "/", of the owner of that directory.
+// TestCheckHookOwner: a hook is root's, or below another root than "/", of the owner of that
+// directory.
 func TestCheckHookOwner(t *testing.T) {
 	const root, user, other = 0, 1000, 1001
 	dir := t.TempDir()

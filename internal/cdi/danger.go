@@ -39,7 +39,8 @@ func isShort(kind string) bool {
 }
 
 func shortKind(kind string) string {
-	return fmt.Sprintf("kind %q has a vendor or class of one letter: Docker with CDI up to 29.7 and every engine with the CDI library before 1.1.1 panic on it", kind)
+	return fmt.Sprintf(
+		"kind %q has a vendor or class of one letter: Docker with CDI up to 29.7 and every engine with the CDI library before 1.1.1 panic on it", kind)
 }
 
 // untrustedProblem is the problem that others may write a file or directory, as hostfs judges;

@@ -20,8 +20,7 @@ import (
 // a twelfth.
 const MaxSpec = 1 << 20
 
-// Load reads the spec at an absolute path of the host, strictly, as Decode
-// does.
+// Load reads the spec at an absolute path of the host, strictly, as Decode does.
 func Load(host *hostfs.Root, path string) (*specs.Spec, error) {
 	data, err := host.ReadFile(path)
 	if err != nil {
@@ -52,8 +51,8 @@ func Decode(data []byte) (*specs.Spec, error) {
 	return spec, nil
 }
 
-// decodeSpec reads as the library does: JSON and YAML, no unknown fields, and nothing after the
-// first document.
+// decodeSpec reads as the library does: JSON and YAML, no unknown fields, and nothing after
+// the first document.
 func decodeSpec(data []byte) (spec *specs.Spec, err error) {
 	defer recoverPanic(&err)
 	if len(data) > MaxSpec {
@@ -75,8 +74,8 @@ func decodeSpec(data []byte) (spec *specs.Spec, err error) {
 	return spec, nil
 }
 
-// specError is an ErrSpec with the reason in one line; the YAML parser gives a list
-// of lines, and quotes what it read.
+// specError is an ErrSpec with the reason in one line; the YAML parser gives a list of lines,
+// and quotes what it read.
 func specError(err error) error {
 	reason := err.Error()
 	var list *yaml.TypeError

@@ -105,8 +105,8 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// What is accepted here, engines accept, and the other way round but for what
-// Decode is stricter about; and it is written and read without a change.
+// What is accepted here, engines accept, and the other way round but for what Decode is
+// stricter about; and it is written and read without a change.
 func FuzzLoad(f *testing.F) {
 	for _, tc := range badSpecs {
 		f.Add([]byte(tc.data))

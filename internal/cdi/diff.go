@@ -36,8 +36,7 @@ type Difference struct {
 	Want json.RawMessage `json:"want,omitempty"`
 }
 
-// String is the difference in one line of printable text that begins with "+",
-// "-" or "~".
+// String is the difference in one line of printable text that begins with "+", "-" or "~".
 func (d Difference) String() string {
 	sign := map[string]string{Added: "+ ", Removed: "- ", Changed: "~ "}[d.Op]
 	line := sign + d.subject()
@@ -49,7 +48,8 @@ func (d Difference) String() string {
 
 // Text is the difference in words, such as "device 2 is missing".
 func (d Difference) Text() string {
-	return terminal.Line(d.subject() + map[string]string{Added: " is missing", Removed: " is obsolete", Changed: " differs"}[d.Op])
+	return terminal.Line(d.subject() +
+		map[string]string{Added: " is missing", Removed: " is obsolete", Changed: " differs"}[d.Op])
 }
 
 func (d Difference) subject() string {

@@ -13,8 +13,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
-// Format is a notation of specs, and the file name extension by which engines
-// find them; they read either notation under either extension.
+// Format is a notation of specs, and the file name extension by which engines find them; they
+// read either notation under either extension.
 type Format string
 
 // The notations of specs.
@@ -28,7 +28,8 @@ func ParseFormat(s string) (Format, error) {
 	if f := Format(s); f == JSON || f == YAML {
 		return f, nil
 	}
-	return "", fmt.Errorf("%q is not a CDI spec format; want json or yaml%s", s, wording.Meant(s, string(JSON), string(YAML)))
+	return "",
+		fmt.Errorf("%q is not a CDI spec format; want json or yaml%s", s, wording.Meant(s, string(JSON), string(YAML)))
 }
 
 // FormatOf returns the notation that the extension of a path stands for. It is not ok for

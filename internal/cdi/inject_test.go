@@ -16,8 +16,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/test/needs"
 )
 
-// inject does what an engine does: it resolves the device in the directory and
-// applies its edits to a container.
+// inject does what an engine does: it resolves the device in the directory and applies its
+// edits to a container.
 func inject(t *testing.T, dir string, container *oci.Spec, devices ...string) {
 	t.Helper()
 	cache, err := libcdi.NewCache(libcdi.WithAutoRefresh(false), libcdi.WithSpecDirs(dir))
@@ -102,8 +102,7 @@ func TestInject(t *testing.T) {
 	}
 }
 
-// A simulated tree stands somewhere else on the host, and where it belongs in
-// the container.
+// A simulated tree stands somewhere else on the host, and where it belongs in the container.
 func TestInjectBelowRoot(t *testing.T) {
 	needs.Root(t, "to make device nodes")
 	root := t.TempDir()

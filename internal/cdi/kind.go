@@ -15,8 +15,7 @@ const (
 	DynamicDir = "/var/run/cdi"
 )
 
-// Dirs returns the directories where engines look for specs, in ascending
-// priority.
+// Dirs returns the directories where engines look for specs, in ascending priority.
 func Dirs() []string { return []string{StaticDir, DynamicDir} }
 
 // Path is where the spec of a kind belongs, "/var/run/cdi/<vendor>-<class>.json":
@@ -28,6 +27,5 @@ func Path(vendor, class string, format Format) string {
 // Kind is the kind of a vendor's class, "metax-tech.com/gpu".
 func Kind(vendor, class string) string { return vendor + "/" + class }
 
-// Qualified is the name of a device in a request to an engine,
-// "metax-tech.com/gpu=0".
+// Qualified is the name of a device in a request to an engine, "metax-tech.com/gpu=0".
 func Qualified(kind, device string) string { return kind + "=" + device }

@@ -19,8 +19,8 @@ type Listing struct {
 	// Files are the spec files of the kind, and those of unknown kind, in ascending
 	// priority.
 	Files []File `json:"files"`
-	// Devices are the devices of the kind, those of the files that win first, in
-	// the order of the file.
+	// Devices are the devices of the kind, those of the files that win first, in the order of
+	// the file.
 	Devices []Device `json:"devices"`
 
 	untrusted []Problem // directories that others may write to
@@ -53,8 +53,8 @@ type Device struct {
 	File string `json:"file,omitempty"`
 	// Shadowed are files whose definitions File overrides.
 	Shadowed []string `json:"shadowed,omitempty"`
-	// Conflict are all the files that define the name where two of them have the
-	// same priority: then no engine resolves it.
+	// Conflict are all the files that define the name where two of them have the same
+	// priority: then no engine resolves it.
 	Conflict []string `json:"conflict,omitempty"`
 }
 
@@ -119,8 +119,8 @@ func readSpec(host *hostfs.Root, path string, priority int) (f File, read hostfs
 	return f, read, true
 }
 
-// parseContent notes what engines see in the file, without the strictness of Load. It finds the
-// kind of an invalid spec, if it can.
+// parseContent notes what engines see in the file, without the strictness of Load. It finds
+// the kind of an invalid spec, if it can.
 func (f *File) parseContent(data []byte) {
 	spec, err := decodeSpec(data)
 	if err != nil {
@@ -190,7 +190,8 @@ func (l Listing) Problems() []Problem {
 	}
 	for _, d := range l.Devices {
 		if len(d.Conflict) > 0 {
-			found.add(CodeConflict, d.Name, strings.Join(d.Conflict, ", "), "define the same device, so that no engine resolves it")
+			found.add(CodeConflict, d.Name, strings.Join(d.Conflict, ", "),
+				"define the same device, so that no engine resolves it")
 		}
 		if len(d.Shadowed) > 0 {
 			found.add(CodeShadowed, d.Name, strings.Join(d.Shadowed, ", "), "overridden by %s", d.File)

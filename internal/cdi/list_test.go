@@ -92,8 +92,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-// The library's cache is what engines ask; on any directories, List must say
-// the same.
+// The library's cache is what engines ask; on any directories, List must say the same.
 func TestListAgrees(t *testing.T) {
 	host, err := hostfs.New("/")
 	if err != nil {

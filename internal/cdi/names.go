@@ -14,12 +14,12 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
-// Names is the set of ways in which the devices of a spec are named. The zero
-// value stands for AllNames.
+// Names is the set of ways in which the devices of a spec are named. The zero value stands for
+// AllNames.
 type Names uint8
 
-// A GPU is a device under each of its names; All adds the device "all", which
-// is every GPU of the node.
+// A GPU is a device under each of its names; All adds the device "all", which is every GPU of
+// the node.
 const (
 	ByIndex Names = 1 << iota // "0": the position in BDF order
 	ByUUID                    // "GPU-3fd4…": stays with the card
@@ -45,7 +45,8 @@ func ParseNames(words ...string) (Names, error) {
 		for word := range strings.SplitSeq(list, ",") {
 			i := slices.Index(nameWords, strings.TrimSpace(word))
 			if i < 0 {
-				return 0, fmt.Errorf("%w: %q is not a kind of name; want a list of index, uuid, bdf, all%s", ErrNames, word, wording.Meant(word, nameWords...))
+				return 0, fmt.Errorf("%w: %q is not a kind of name; want a list of index, uuid, bdf, all%s", ErrNames, word,
+					wording.Meant(word, nameWords...))
 			}
 			n |= 1 << i
 		}

@@ -14,12 +14,11 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 )
 
-// Resolve returns the edits of the devices with the qualified names, in their order,
-// and before the first device of a spec the edits of the spec as a whole. The spec
-// directories dirs of the host are in ascending priority. Variables that tell which GPUs these are
-// (edits.GPUVariables) are added, which a device alone cannot set. Each file is read once,
-// and parsed only if it concerns one of the names: programs that run for a millisecond call
-// this.
+// Resolve returns the edits of the devices with the qualified names, in their order, and
+// before the first device of a spec the edits of the spec as a whole. The spec directories
+// dirs of the host are in ascending priority. Variables that tell which GPUs these are
+// (edits.GPUVariables) are added, which a device alone cannot set. Each file is read once, and
+// parsed only if it concerns one of the names: programs that run for a millisecond call this.
 //
 // If a name is not found, the error is an *UnresolvedError; a file that cannot be read
 // matters only then. A file that others may write or replace is not parsed: if it concerns
@@ -38,7 +37,8 @@ func Resolve(host *hostfs.Root, dirs, names []string) (*specs.ContainerEdits, er
 		d := devices[name]
 		at := slices.IndexFunc(result.files, func(f File) bool { return f.Path == d.File })
 		if result.distrust != nil && (at < 0 || result.files[at].Priority <= result.untrusted.Priority) {
-			return nil, fmt.Errorf("read CDI spec %s: %w: chown root:root and chmod go-w that path (metax-ctk cdi check)", result.untrusted.Path, result.distrust)
+			return nil, fmt.Errorf("read CDI spec %s: %w: chown root:root and chmod go-w that path (metax-ctk cdi check)",
+				result.untrusted.Path, result.distrust)
 		}
 		if at < 0 {
 			missing.Names = append(missing.Names, name)
@@ -66,8 +66,8 @@ func Resolve(host *hostfs.Root, dirs, names []string) (*specs.ContainerEdits, er
 	return all.ContainerEdits, nil
 }
 
-// Sources returns the paths of the specs from which Resolve takes the devices with the qualified
-// names, in their order, each once. It reads the files again: it is for a log.
+// Sources returns the paths of the specs from which Resolve takes the devices with the
+// qualified names, in their order, each once. It reads the files again: it is for a log.
 func Sources(host *hostfs.Root, dirs, names []string) []string {
 	var paths []string
 	devices := resolveNames(search(host, dirs, names).files)
@@ -155,5 +155,6 @@ func concerns(data []byte, names []string) bool {
 			return true
 		}
 	}
-	return bytes.ContainsAny(data, "\\!") || bytes.HasPrefix(data, []byte("\xfe\xff")) || bytes.HasPrefix(data, []byte("\xff\xfe"))
+	return bytes.ContainsAny(data, "\\!") || bytes.HasPrefix(data, []byte("\xfe\xff")) ||
+		bytes.HasPrefix(data, []byte("\xff\xfe"))
 }

@@ -119,8 +119,8 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// A spec is JSON or YAML, whatever the file is called, of any vendor, and however
-// it writes the kind down.
+// A spec is JSON or YAML, whatever the file is called, of any vendor, and however it writes
+// the kind down.
 func TestResolveNotations(t *testing.T) {
 	const lines = `# A comment.
 cdiVersion: 0.6.0
@@ -237,8 +237,8 @@ func TestResolveFaults(t *testing.T) {
 	}
 }
 
-// TestResolveLibrary compares with the library for directories that chance
-// filled from a small pool.
+// TestResolveLibrary compares with the library for directories that chance filled from a small
+// pool.
 func TestResolveLibrary(t *testing.T) {
 	base := t.TempDir()
 	root := host(t, "/")

@@ -11,8 +11,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 )
 
-// A device comes from no spec that others than root and this user may write, or put
-// in its place.
+// A device comes from no spec that others than root and this user may write, or put in its
+// place.
 func TestResolveTrust(t *testing.T) {
 	chmod := func(path string, mode os.FileMode) func(t *testing.T, dir string) {
 		return func(t *testing.T, dir string) {

@@ -67,8 +67,8 @@ func TestSlicesGolden(t *testing.T) {
 	}
 }
 
-// TestDivided holds that a divided GPU is not a device, nor a part of "all", and
-// that its missing nodes keep no spec of whole GPUs from being written.
+// TestDivided holds that a divided GPU is not a device, nor a part of "all", and that its
+// missing nodes keep no spec of whole GPUs from being written.
 func TestDivided(t *testing.T) {
 	want := generated(t, twoGPUs(), Options{})
 	if diff := cmp.Diff(want, generated(t, dividedGPUs(), Options{})); diff != "" {

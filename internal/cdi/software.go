@@ -20,8 +20,9 @@ const (
 // fallback begins the names of devices that leave the image's own MXMACA as it is.
 const fallback = "fallback-"
 
-// FallbackDevice is the device of the default installation, whose version this is, that leaves the image's own MXMACA
-// as it is. The name has the version if it can: then a container that starts again has the same.
+// FallbackDevice is the device of the default installation, whose version this is, that leaves
+// the image's own MXMACA as it is. The name has the version if it can: then a container that
+// starts again has the same.
 func FallbackDevice(version string) string {
 	if parser.ValidateDeviceName(version) != nil {
 		return fallback + SoftwareDevice
@@ -33,8 +34,9 @@ func FallbackDevice(version string) string {
 var ErrNoHook = errors.New("the path of metax-hook is not known")
 
 // GenerateSoftware makes the spec by which the host's MXMACA enters a container (see
-// edits.MACA); the hook makes links and shows the dynamic linker the directories. A program of the same name that the image has in another directory wins
-// or loses by the order of the image's PATH.
+// edits.MACA); the hook makes links and shows the dynamic linker the directories. A program of
+// the same name that the image has in another directory wins or loses by the order of the
+// image's PATH.
 //
 // The default installation is the device SoftwareDevice, and each one is a device by its
 // version; Nameless returns those that are not. A container can have one of them: of two,

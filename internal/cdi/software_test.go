@@ -245,8 +245,8 @@ func TestSeveralVersions(t *testing.T) {
 	}
 }
 
-// However many programs there are and however long their names, a process can have
-// the command line.
+// However many programs there are and however long their names, a process can have the command
+// line.
 func TestManyPrograms(t *testing.T) {
 	s := installed()
 	for i := range 5000 {
@@ -269,8 +269,7 @@ func TestManyPrograms(t *testing.T) {
 	}
 }
 
-// A GPU and MXMACA bring the driver's user part both, and a container has one mount
-// of it.
+// A GPU and MXMACA bring the driver's user part both, and a container has one mount of it.
 func TestInjectBothKinds(t *testing.T) {
 	n := gpu.NewNode("")
 	n.Driver = &gpu.Driver{Path: "/opt/mxdriver"}

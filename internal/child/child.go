@@ -64,8 +64,8 @@ func Run(ctx context.Context, path string, args ...string) ([]byte, error) {
 	return stuck.unless(path, func() ([]byte, error) { return start(ctx, "", path, args...) })
 }
 
-// Below is Run for the programs of another host, whose root is at a directory: a program sees that root as its own.
-// It needs the capability CAP_SYS_CHROOT.
+// Below is Run for the programs of another host, whose root is at a directory: a program sees
+// that root as its own. It needs the capability CAP_SYS_CHROOT.
 func Below(root string) func(ctx context.Context, path string, args ...string) ([]byte, error) {
 	return func(ctx context.Context, path string, args ...string) ([]byte, error) {
 		return stuck.unless(path, func() ([]byte, error) { return start(ctx, root, path, args...) })
@@ -124,7 +124,8 @@ func start(ctx context.Context, root, path string, args ...string) ([]byte, erro
 	return stdout.text, fmt.Errorf("run %s %s: %w", path, strings.Join(args, " "), err)
 }
 
-// failure is the error of a program that failed and said why. errors.As finds it by its method.
+// failure is the error of a program that failed and said why. errors.As finds it by its
+// method.
 type failure struct {
 	error
 	stderr string
@@ -138,12 +139,12 @@ func (f failure) Unwrap() error { return f.error }
 // errStuck reports a program that waits in a driver, where SIGKILL does not reach it.
 var errStuck = errors.New("it cannot be ended")
 
-// killTimeout is how long a program has from its end by SIGKILL until it is
-// gone, and its output is closed.
+// killTimeout is how long a program has from its end by SIGKILL until it is gone, and its
+// output is closed.
 const killTimeout = 3 * time.Second
 
-// await returns what run does, or errStuck some time after the end of ctx. A
-// program that hangs in its driver would hang us as well.
+// await returns what run does, or errStuck some time after the end of ctx. A program that
+// hangs in its driver would hang us as well.
 func await(ctx context.Context, run func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- run() }()
@@ -160,8 +161,7 @@ func await(ctx context.Context, run func() error) error {
 	}
 }
 
-// capped keeps what is written to it up to maxToolOutput bytes; beyond, it fails
-// the writer.
+// capped keeps what is written to it up to maxToolOutput bytes; beyond, it fails the writer.
 type capped struct {
 	text []byte
 	full bool

@@ -88,5 +88,6 @@ func FromFile(text string) (string, error) {
 // IsWord reports whether a text may be a version of any form: printable ASCII without
 // blanks, not empty and not long.
 func IsWord(text string) bool {
-	return text != "" && len(text) <= maxText && !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
+	return text != "" && len(text) <= maxText &&
+		!strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
 }

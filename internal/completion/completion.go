@@ -59,7 +59,8 @@ func Names[T fmt.Stringer](values []T) (candidates []Candidate) {
 // From returns the candidates that begin with the unfinished word, behind which nothing
 // else, such as a file, is offered.
 func From(current string, candidates []Candidate) Answer {
-	fit := slices.DeleteFunc(slices.Clone(candidates), func(c Candidate) bool { return !strings.HasPrefix(c.Word, current) })
+	fit := slices.DeleteFunc(slices.Clone(candidates),
+		func(c Candidate) bool { return !strings.HasPrefix(c.Word, current) })
 	return Answer{fit, NoFiles}
 }
 
@@ -68,7 +69,8 @@ func From(current string, candidates []Candidate) Answer {
 func List(current string, candidates []Candidate) Answer {
 	at := lastWord(current)
 	there := strings.Split(strings.TrimPrefix(current[:at], "["), ",")
-	candidates = slices.DeleteFunc(slices.Clone(candidates), func(c Candidate) bool { return slices.Contains(there, c.Word) })
+	candidates = slices.DeleteFunc(slices.Clone(candidates),
+		func(c Candidate) bool { return slices.Contains(there, c.Word) })
 	return From(current[at:], candidates).Behind(current[:at], NoSpace)
 }
 
@@ -120,10 +122,10 @@ func Print(w io.Writer, a Answer, describe bool) error {
 // scripts do not quote words.
 const special = " $`\\\"'&;|<>()*?!"
 
-// Parse reads the answer of a cobra program. It leaves out words that a shell would not take as
-// they are, or that would disturb a terminal: docker does not check all names. Where the answer
-// names patterns of files instead of words, and where the text is not such an answer, the shell
-// is to offer files.
+// Parse reads the answer of a cobra program. It leaves out words that a shell would not take
+// as they are, or that would disturb a terminal: docker does not check all names. Where the
+// answer names patterns of files instead of words, and where the text is not such an answer,
+// the shell is to offer files.
 func Parse(text string) Answer {
 	var a Answer
 	for line := range strings.Lines(text) {
@@ -140,7 +142,8 @@ func Parse(text string) Answer {
 			return a
 		}
 		word, help, _ := strings.Cut(line, "\t")
-		if word == "" || strings.HasPrefix(word, "_activeHelp_") || strings.ContainsAny(word, special) || !terminal.Clean(word) {
+		if word == "" || strings.HasPrefix(word, "_activeHelp_") || strings.ContainsAny(word, special) ||
+			!terminal.Clean(word) {
 			continue
 		}
 		a.Candidates = append(a.Candidates, Candidate{word, terminal.Line(help)})
@@ -160,5 +163,6 @@ var fish string
 // Script returns the script of a shell for a program; ok is false for a shell that has none.
 func Script(shell, program string) (script string, ok bool) {
 	script, ok = map[string]string{"bash": bash, "zsh": zsh, "fish": fish}[shell]
-	return strings.NewReplacer("PROGRAM", program, "FUNCTION", "_"+strings.ReplaceAll(program, "-", "_")).Replace(script), ok
+	return strings.NewReplacer("PROGRAM", program, "FUNCTION", "_"+strings.ReplaceAll(program, "-", "_")).Replace(script),
+		ok
 }

@@ -33,8 +33,8 @@ func TestContainer(t *testing.T) {
 	}
 }
 
-// Variables of the edits for MXMACA have been made from those of the service, and replace them;
-// what compose reads again has "$$" for "$".
+// Variables of the edits for MXMACA have been made from those of the service, and replace
+// them; what compose reads again has "$$" for "$".
 func TestInjectEnv(t *testing.T) {
 	p := services(t, `"s": {"gpus": [{"count": 1}], "environment": {"PATH": "/mine:$$HOME", "B": "2"}}`)
 	given := Injection{Edits: edits.Edits{Names: []string{"metax-tech.com/maca=host"}, Env: []string{"PATH=/mine:$HOME:/opt/maca/bin", "MACA_PATH=/opt/maca"}}}

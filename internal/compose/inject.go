@@ -18,9 +18,9 @@ type Injection struct {
 }
 
 // Inject replaces the service's GPU requests with edits and labels. CDI names are put under
-// deploy with the driver cdi, which every version of compose passes to docker; only the
-// newest version passes CDI names under devices. Variables of the service win over GPUEnv, but
-// not over Env, which has been made from them. Inject ignores Libraries, Links and Programs: it
+// deploy with the driver cdi, which every version of compose passes to docker; only the newest
+// version passes CDI names under devices. Variables of the service win over GPUEnv, but not
+// over Env, which has been made from them. Inject ignores Libraries, Links and Programs: it
 // does not know the image's PATH.
 func (p *Project) Inject(name string, in Injection) error {
 	service := p.services[name]
@@ -45,7 +45,8 @@ func (p *Project) Inject(name string, in Injection) error {
 		})
 	}
 	for _, d := range in.Devices {
-		service["devices"] = append(listAt(service, "devices"), object{"source": d.HostPath, "target": d.Path, "permissions": d.Permissions})
+		service["devices"] = append(listAt(service, "devices"),
+			object{"source": d.HostPath, "target": d.Path, "permissions": d.Permissions})
 	}
 	for _, m := range in.Mounts {
 		service["volumes"] = append(listAt(service, "volumes"), object{

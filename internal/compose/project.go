@@ -15,8 +15,7 @@ import (
 // object is a JSON object with all that is in it.
 type object = map[string]any
 
-// Project is a project of compose, all defaults filled in and all variables
-// replaced.
+// Project is a project of compose, all defaults filled in and all variables replaced.
 type Project struct {
 	// Name is the project's name.
 	Name string

@@ -19,7 +19,8 @@ type Request struct {
 	ByDevice bool
 	// Share is the option "share": also GPUs that are in use.
 	Share bool
-	// MACA is the option "maca": true, false or a version of the host's MXMACA; empty if not given.
+	// MACA is the option "maca": true, false or a version of the host's MXMACA; empty if not
+	// given.
 	MACA string
 }
 
@@ -98,8 +99,9 @@ func reservations(service object) ([]entry, error) {
 	return out, nil
 }
 
-// cdiDevices splits the devices of a service into the CDI names of GPUs and slices, which request
-// them, and the others. Compose prints devices as objects, and in older versions as texts.
+// cdiDevices splits the devices of a service into the CDI names of GPUs and slices, which
+// request them, and the others. Compose prints devices as objects, and in older versions as
+// texts.
 func cdiDevices(service object) (ids, others []any) {
 	for _, value := range listAt(service, "devices") {
 		name, ok := value.(string)

@@ -13,8 +13,7 @@ import (
 // Path is the configuration file of a host.
 const Path = "/etc/metax-container-toolkit/config.toml"
 
-// Value is a setting with its origin, for messages: "default", "METAX_CTK_…",
-// or the file.
+// Value is a setting with its origin, for messages: "default", "METAX_CTK_…", or the file.
 type Value struct {
 	Text   string
 	Origin string
@@ -50,7 +49,8 @@ type Config struct {
 	MPS Value
 	// Node and Root choose the node, like the options --node and --root.
 	Node, Root Value
-	// HealthExec is the program that is run after the health of GPUs has changed, an absolute path or nothing.
+	// HealthExec is the program that is run after the health of GPUs has changed, an absolute
+	// path or nothing.
 	HealthExec Value
 	// MACA is the section [maca].
 	MACA MACA
@@ -167,7 +167,8 @@ var runtimeSettings = []string{
 // another one must not keep containers from starting.
 func LoadRuntime(path string, text []byte) (Runtime, error) {
 	items, problems := parseFile(text)
-	problems = slices.DeleteFunc(problems, func(p Problem) bool { return !slices.ContainsFunc(runtimeSettings, p.Concerns) })
+	problems = slices.DeleteFunc(problems,
+		func(p Problem) bool { return !slices.ContainsFunc(runtimeSettings, p.Concerns) })
 	if len(problems) > 0 {
 		return Runtime{}, &Error{path, problems}
 	}

@@ -13,7 +13,8 @@ import (
 // or a []string for the file.
 func (s Setting) Parse(text string) (any, error) {
 	if s.Kind == Table {
-		return nil, fmt.Errorf("%s is a %s, which takes several lines of the file: edit it there, then run metax-ctk config validate", s.Key, s.Kind)
+		return nil, fmt.Errorf(
+			"%s is a %s, which takes several lines of the file: edit it there, then run metax-ctk config validate", s.Key, s.Kind)
 	}
 	words := s.splitWords(text)
 	for _, word := range words {

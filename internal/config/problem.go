@@ -48,7 +48,8 @@ func Check(text []byte) []Problem {
 
 func (r *reader) addProblem(at toml.Statement, key, format string, args ...any) {
 	place := r.positionOf(at.Keys[0].Start)
-	r.problems = append(r.problems, Problem{Line: place[0], Column: place[1], Key: key, Message: fmt.Sprintf(format, args...)})
+	r.problems = append(r.problems,
+		Problem{Line: place[0], Column: place[1], Key: key, Message: fmt.Sprintf(format, args...)})
 }
 
 func (r *reader) addUnknownKey(at toml.Statement, key string) {

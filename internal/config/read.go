@@ -183,7 +183,8 @@ func (r *reader) checkValues(s Setting) {
 		return
 	}
 	wrong := func(line, column int, format string, args ...any) {
-		r.problems = append(r.problems, Problem{Line: line, Column: column, Key: s.Key, Message: fmt.Sprintf(format, args...)})
+		r.problems = append(r.problems,
+			Problem{Line: line, Column: column, Key: s.Key, Message: fmt.Sprintf(format, args...)})
 	}
 	for n, row := range i.rows {
 		if err := row.Validate(); err != nil {

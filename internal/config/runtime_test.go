@@ -51,7 +51,8 @@ func TestLoadRuntime(t *testing.T) {
 	}
 }
 
-// TestLoadRuntimeOthers: a mistake in a setting that the shim does not read stops no container.
+// TestLoadRuntimeOthers: a mistake in a setting that the shim does not read stops no
+// container.
 func TestLoadRuntimeOthers(t *testing.T) {
 	for _, text := range []string{"[docker]\nclint = 'x'\n", "[gpus]\nwait-max = 'soon'\n", "[gpus]\npolicy = 3\n"} {
 		got, err := LoadRuntime("c.toml", []byte(text+"[runtime]\nruntimes = ['crun']\n"))

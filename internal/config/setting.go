@@ -123,7 +123,8 @@ var settings = []Setting{
 		text: func(c *Config) *Value { return &c.WaitMax },
 	},
 	{
-		Key: "gpus.kubelet", Kind: Text, Env: "METAX_CTK_KUBELET", Default: []string{"/var/lib/kubelet/pod-resources/kubelet.sock"},
+		Key: "gpus.kubelet", Kind: Text, Env: "METAX_CTK_KUBELET",
+		Default: []string{"/var/lib/kubelet/pod-resources/kubelet.sock"},
 		Allowed: "an absolute path or off", words: []string{KubeletOff}, valid: isKubelet,
 		Use:  "The socket on which the kubelet lists the devices of pods, whose GPUs are in use; off does not ask it.",
 		text: func(c *Config) *Value { return &c.Kubelet },

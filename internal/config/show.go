@@ -70,7 +70,9 @@ func (e Effective) Text() string {
 // Show returns every setting with its effective value and origin: from option, which
 // returns the value of a command line option by its name, the environment, the file, or
 // the default. Errors are those of Load.
-func Show(path string, text []byte, getenv func(string) string, option func(string) (string, bool)) ([]Effective, error) {
+func Show(path string, text []byte, getenv func(string) string,
+	option func(string) (string, bool),
+) ([]Effective, error) {
 	items, problems := parseFile(text)
 	if len(problems) > 0 {
 		return nil, &Error{path, problems}

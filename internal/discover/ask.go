@@ -12,11 +12,13 @@ import (
 // errNoTool reports a host without an mx-smi that may be run.
 var errNoTool = errors.New("there is no mx-smi")
 
-// queryVendor calls library, which queries libmxsml and returns how many GPUs it lists. If libmxsml is
-// absent, fails or lists no GPU, it calls tool, which queries mx-smi. A file named libmxsml.so
-// that is another library counts as absent. source is "libmxsml" or "mx-smi", failed is the
-// error of an installed libmxsml, and err that of tool, or errNoTool.
-func (h Host) queryVendor(library func(mxsml.Reader) (gpus int, err error), tool func(mxsmi.Reader) error) (source string, failed, err error) {
+// queryVendor calls library, which queries libmxsml and returns how many GPUs it lists. If
+// libmxsml is absent, fails or lists no GPU, it calls tool, which queries mx-smi. A file named
+// libmxsml.so that is another library counts as absent. source is "libmxsml" or "mx-smi",
+// failed is the error of an installed libmxsml, and err that of tool, or errNoTool.
+func (h Host) queryVendor(library func(mxsml.Reader) (gpus int, err error),
+	tool func(mxsmi.Reader) error,
+) (source string, failed, err error) {
 	if path, ok := installed.Library(h.Root); ok && h.Library != nil {
 		var gpus int
 		gpus, failed = library(mxsml.Reader{Run: h.Library, Path: path, Timeout: h.Timeout})

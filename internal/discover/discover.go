@@ -41,7 +41,8 @@ func NotLoaded(n gpu.Node) string {
 
 // LinksUnknown reports whether the MetaXLink topology of a node with several GPUs is unknown.
 func LinksUnknown(n gpu.Node) bool {
-	return len(n.GPUs) > 1 && slices.ContainsFunc(n.Warnings, func(w string) bool { return strings.HasPrefix(w, mxsmi.LinksUnknown) })
+	return len(n.GPUs) > 1 &&
+		slices.ContainsFunc(n.Warnings, func(w string) bool { return strings.HasPrefix(w, mxsmi.LinksUnknown) })
 }
 
 // Host discovers the node below a root directory.
@@ -62,8 +63,8 @@ type Host struct {
 	// Surroundings is true if the network cards and the processors near the GPUs are
 	// wanted too, which no container needs.
 	Surroundings bool
-	// NoLinks is true if nothing is chosen by links. Those in the driver's own files are then not
-	// read, and the Node has only those of the other sources.
+	// NoLinks is true if nothing is chosen by links. Those in the driver's own files are then
+	// not read, and the Node has only those of the other sources.
 	NoLinks bool
 	// Timeout bounds the run of metax-mxsml, and all runs of mx-smi together; 0 stands
 	// for the defaults of their packages.
@@ -94,7 +95,8 @@ func (h Host) DiscoverSources(ctx context.Context) (gpu.Node, Sources, error) {
 	return node, h.sourcesOf(node, now, other), nil
 }
 
-// discover also returns what the driver's own files and the vendor's software or the record said.
+// discover also returns what the driver's own files and the vendor's software or the record
+// said.
 func (h Host) discover(ctx context.Context) (node gpu.Node, now fresh, other vendorAnswer, err error) {
 	kernel, err := h.readKernel()
 	if err != nil {
@@ -160,7 +162,8 @@ func (h Host) notLoaded(driver string) string {
 // hasNoNodes reports whether no GPU has a device node, and none is set aside for a virtual
 // machine.
 func hasNoNodes(kernel sysfs.Report) bool {
-	return kernel.Shared == nil && !slices.ContainsFunc(kernel.GPUs, func(g gpu.GPU) bool { return len(g.Nodes) > 0 || g.SetAside() })
+	return kernel.Shared == nil &&
+		!slices.ContainsFunc(kernel.GPUs, func(g gpu.GPU) bool { return len(g.Nodes) > 0 || g.SetAside() })
 }
 
 // readKernel reads what the kernel reports. It fails with ErrNoGPU for a host without a GPU.

@@ -233,7 +233,8 @@ func TestDiscoverModuleNotLoaded(t *testing.T) {
 		return strings.HasPrefix(p, "sys/module/") || strings.HasSuffix(p, "/driver") ||
 			strings.Contains(p, "/drm/") || strings.HasPrefix(p, "dev/")
 	})
-	// Without a loaded driver, mx-smi is not run, and its values are missing without a warning.
+	// Without a loaded driver, mx-smi is not run, and its values are missing without a
+	// warning.
 	run := func(context.Context, string, ...string) ([]byte, error) {
 		t.Error("mx-smi was run")
 		return nil, errors.New("no driver")

@@ -20,9 +20,9 @@ import (
 // Health takes one look at the host's GPUs: what the kernel and the driver's own files report,
 // and whether the vendor's software calls them available. It asks libmxsml, or mx-smi for its
 // list alone, and never uses the record. It fails with ErrNoGPU if the kernel lists no GPU. If
-// the vendor's software is installed but does not answer, the Look is a failed one, and so it is
-// if the driver's files do not answer, or cannot be read below a Root. A host without
-// the two is judged by the kernel alone.
+// the vendor's software is installed but does not answer, the Look is a failed one, and so it
+// is if the driver's files do not answer, or cannot be read below a Root. A host without the
+// two is judged by the kernel alone.
 func (h Host) Health(ctx context.Context) (health.Look, error) {
 	kernel, err := h.readKernel()
 	if err != nil {
@@ -39,7 +39,10 @@ func (h Host) Health(ctx context.Context) (health.Look, error) {
 		look.Failed = now.lookFailure(h.Root.Real())
 	}
 	for _, g := range kernel.GPUs {
-		r := health.Reading{GPU: health.GPU{Index: g.Index, BDF: g.BDF, UUID: now.GPUs[g.BDF].UUID}, Problems: h.kernelProblems(g, kernel.Warnings)}
+		r := health.Reading{
+			GPU:      health.GPU{Index: g.Index, BDF: g.BDF, UUID: now.GPUs[g.BDF].UUID},
+			Problems: h.kernelProblems(g, kernel.Warnings),
+		}
 		if p, found := now.problemOf(g); found {
 			r.Problems = append(r.Problems, p)
 		}
@@ -127,11 +130,13 @@ func addVendor(look *health.Look, listed []health.Reading, source string, kernel
 				}
 			}
 		case !slices.Contains(r.Problems, health.SetAside):
-			r.Problems = append(r.Problems, health.Problem{Code: health.NotListed, Text: source + " does not list it; it may have fallen off the bus"})
+			r.Problems = append(r.Problems,
+				health.Problem{Code: health.NotListed, Text: source + " does not list it; it may have fallen off the bus"})
 		}
 	}
 	for _, l := range listed {
-		known := slices.ContainsFunc(kernel.GPUs, func(g gpu.GPU) bool { return g.BDF == l.BDF || slices.Contains(g.VFs, l.BDF) })
+		known := slices.ContainsFunc(kernel.GPUs,
+			func(g gpu.GPU) bool { return g.BDF == l.BDF || slices.Contains(g.VFs, l.BDF) })
 		if known || slices.Contains(kernel.OrphanVFs, l.BDF) || l.BDF == (gpu.BDF{}) {
 			continue
 		}

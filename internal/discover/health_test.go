@@ -116,7 +116,8 @@ func TestHealth(t *testing.T) {
 	})
 }
 
-// TestHealthLibrary: libmxsml gives codes, and mx-smi does not answer for a libmxsml that hangs.
+// TestHealthLibrary: libmxsml gives codes, and mx-smi does not answer for a libmxsml that
+// hangs.
 func TestHealthLibrary(t *testing.T) {
 	const quad = "c500-4-degraded"
 	told, tree := simtest.Node(t, quad), oldTree(t, quad)

@@ -22,8 +22,8 @@ type fresh struct {
 	layout.Layout
 }
 
-// readLayout reads the driver's own files. A layout in which no address is that of a function of
-// this host is not used: then its addresses mean something else than is known here.
+// readLayout reads the driver's own files. A layout in which no address is that of a function
+// of this host is not used: then its addresses mean something else than is known here.
 func (h Host) readLayout(kernel sysfs.Report, links bool) fresh {
 	l := layout.Read(h.Root, links)
 	known := func(b gpu.BDF) bool {
@@ -36,20 +36,21 @@ func (h Host) readLayout(kernel sysfs.Report, links bool) fresh {
 		}
 	}
 	if len(l.GPUs) > 0 {
-		l = layout.Layout{Warnings: []string{fmt.Sprintf("the driver's layout is not used: its %d addresses are not those of GPUs on the PCI bus", len(l.GPUs))}}
+		l = layout.Layout{Warnings: []string{fmt.Sprintf(
+			"the driver's layout is not used: its %d addresses are not those of GPUs on the PCI bus", len(l.GPUs))}}
 	}
 	return fresh{l}
 }
 
-// hasLost reports whether a GPU has device nodes but certainly no node in the layout: the driver
-// has lost it. A GPU that is split into virtual functions has no node.
+// hasLost reports whether a GPU has device nodes but certainly no node in the layout: the
+// driver has lost it. A GPU that is split into virtual functions has no node.
 func (f fresh) hasLost(g gpu.GPU) bool {
 	_, found := f.GPUs[g.BDF]
 	return !found && len(f.GPUs) > 0 && f.Unread == nil && f.Late == nil && len(g.Nodes) > 0 && len(g.VFs) == 0
 }
 
-// lookFailure is why a look at these files is a failed one; empty if it is not. On this machine
-// itself, a user may be one who may not read them.
+// lookFailure is why a look at these files is a failed one; empty if it is not. On this
+// machine itself, a user may be one who may not read them.
 func (f fresh) lookFailure(isReal bool) string {
 	switch {
 	case f.Late != nil:
@@ -60,13 +61,16 @@ func (f fresh) lookFailure(isReal bool) string {
 	return ""
 }
 
-// problemOf returns why a GPU must not be given by the word of the driver's files; found is false
-// if they call it available or say nothing.
+// problemOf returns why a GPU must not be given by the word of the driver's files; found is
+// false if they call it available or say nothing.
 func (f fresh) problemOf(g gpu.GPU) (p health.Problem, found bool) {
 	l := f.GPUs[g.BDF]
 	switch {
 	case f.hasLost(g):
-		return health.Problem{Code: vendorCode(noLayoutNode), Text: fmt.Sprintf("it has no node in the driver's layout (code %d)", noLayoutNode)}, true
+		return health.Problem{
+			Code: vendorCode(noLayoutNode),
+			Text: fmt.Sprintf("it has no node in the driver's layout (code %d)", noLayoutNode),
+		}, true
 	case l.State != layout.Unavailable:
 		return health.Problem{}, false
 	}
@@ -80,8 +84,8 @@ func (f fresh) problemOf(g gpu.GPU) (p health.Problem, found bool) {
 	return p, true
 }
 
-// Activity returns what the driver's own files of a host say about health, in a form in which two
-// equal answers are the same text. It costs a few small files for each GPU.
+// Activity returns what the driver's own files of a host say about health, in a form in which
+// two equal answers are the same text. It costs a few small files for each GPU.
 func Activity(host *hostfs.Root) string {
 	l := layout.Read(host, false)
 	var words []string
@@ -95,8 +99,8 @@ func Activity(host *hostfs.Root) string {
 }
 
 // Inactive returns the unhealthy GPUs of a node that the driver's own files of its host call
-// unavailable. The vendor's software has its verdict from the same files, so once they call the
-// GPU available, it is.
+// unavailable. The vendor's software has its verdict from the same files, so once they call
+// the GPU available, it is.
 func Inactive(host *hostfs.Root, n gpu.Node) (inactive []gpu.BDF) {
 	now := fresh{layout.Read(host, false)}
 	for _, g := range n.GPUs {
@@ -117,16 +121,17 @@ func vendorCode(number int) string {
 // noLayoutNode is the code of the vendor's library for a GPU without a node.
 const noLayoutNode = 101
 
-// validPart returns what still holds of a record. GPUs are healthy that were unavailable by the word
-// of the layout alone, and are available now. Another card at the same address gets nothing from
-// the record, with a warning.
+// validPart returns what still holds of a record. GPUs are healthy that were unavailable by
+// the word of the layout alone, and are available now. Another card at the same address gets
+// nothing from the record, with a warning.
 func (f fresh) validPart(record gpu.Node, inactive []gpu.BDF) (current gpu.Node, warnings []string) {
 	all := record.GPUs
 	record.GPUs = nil
 	for _, g := range all {
 		l := f.GPUs[g.BDF]
 		if l.UUID != "" && g.UUID != "" && !l.UUID.Equal(string(g.UUID)) {
-			warnings = append(warnings, fmt.Sprintf("GPU %s has the UUID %s in the driver's layout and %s in %s, so nothing else of that is used for it", g.BDF, l.UUID, g.UUID, recordSource))
+			warnings = append(warnings, fmt.Sprintf(
+				"GPU %s has the UUID %s in the driver's layout and %s in %s, so nothing else of that is used for it", g.BDF, l.UUID, g.UUID, recordSource))
 			continue
 		}
 		if slices.Contains(inactive, g.BDF) && l.State == layout.Available {
@@ -138,8 +143,8 @@ func (f fresh) validPart(record gpu.Node, inactive []gpu.BDF) (current gpu.Node,
 }
 
 // addTo adds the layout to a node that has the answer of another source; from is that answer,
-// and source its name. Of two UUIDs, the layout's counts. For health and links, the worse of two
-// answers counts.
+// and source its name. Of two UUIDs, the layout's counts. For health and links, the worse of
+// two answers counts.
 func (f fresh) addTo(node *gpu.Node, from gpu.Node, source string) {
 	for i := range node.GPUs {
 		f.addHealth(node, &node.GPUs[i])
@@ -154,8 +159,8 @@ func (f fresh) addTo(node *gpu.Node, from gpu.Node, source string) {
 
 func isUnlinkedWarning(w string) bool { return strings.HasPrefix(w, mxsmi.LinksUnknown) }
 
-// addHealth replaces the reason of another source by the driver's own, which both have from the
-// same file.
+// addHealth replaces the reason of another source by the driver's own, which both have from
+// the same file.
 func (f fresh) addHealth(node *gpu.Node, g *gpu.GPU) {
 	p, found := f.problemOf(*g)
 	if !found {
@@ -170,7 +175,8 @@ func (f fresh) addHealth(node *gpu.Node, g *gpu.GPU) {
 func (f fresh) addUUIDs(node *gpu.Node, g *gpu.GPU, source string) {
 	if l := f.GPUs[g.BDF].UUID; l != "" {
 		if g.UUID != "" && !l.Equal(string(g.UUID)) {
-			node.Warnings = append(node.Warnings, fmt.Sprintf("GPU %s has the UUID %s in the driver's layout and %s by %s; the layout's is used", g.BDF, l, g.UUID, source))
+			node.Warnings = append(node.Warnings, fmt.Sprintf(
+				"GPU %s has the UUID %s in the driver's layout and %s by %s; the layout's is used", g.BDF, l, g.UUID, source))
 		}
 		g.UUID = l
 	}
@@ -189,7 +195,8 @@ func dropSharedUUIDs(node *gpu.Node) {
 	}
 	for i, g := range node.GPUs {
 		if g.UUID != "" && count[strings.ToLower(string(g.UUID))] > 1 {
-			node.Warnings = append(node.Warnings, fmt.Sprintf("ignored the UUID %s of GPU %s: another GPU has the same", g.UUID, g.BDF))
+			node.Warnings = append(node.Warnings,
+				fmt.Sprintf("ignored the UUID %s of GPU %s: another GPU has the same", g.UUID, g.BDF))
 			node.GPUs[i].UUID = ""
 		}
 	}
@@ -228,7 +235,8 @@ func (f fresh) addLinks(node *gpu.Node, from gpu.Node, source string) {
 			if known := others.Kind(a, b); isKnown(g) && isKnown(h) {
 				if kind != known && !warned {
 					warned = true
-					node.Warnings = append(node.Warnings, fmt.Sprintf("the link between GPUs %s and %s is %s in the driver's layout and %s by %s; the weaker counts, also for other such pairs", g.BDF, h.BDF, kind, known, source))
+					node.Warnings = append(node.Warnings, fmt.Sprintf(
+						"the link between GPUs %s and %s is %s in the driver's layout and %s by %s; the weaker counts, also for other such pairs", g.BDF, h.BDF, kind, known, source))
 				}
 				if kind >= known {
 					continue

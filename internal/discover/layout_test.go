@@ -33,8 +33,8 @@ func withoutVendor(n gpu.Node) gpu.Node {
 	return n
 }
 
-// TestLayoutAlone: right after a boot, before anything was recorded, UUIDs, health and links are
-// known at a start.
+// TestLayoutAlone: right after a boot, before anything was recorded, UUIDs, health and links
+// are known at a start.
 func TestLayoutAlone(t *testing.T) {
 	for _, name := range names() {
 		t.Run(name, func(t *testing.T) {
@@ -48,8 +48,8 @@ func TestLayoutAlone(t *testing.T) {
 	}
 }
 
-// TestLayoutWithOthers: the other sources add what they know, and give the same node as without
-// the driver's files.
+// TestLayoutWithOthers: the other sources add what they know, and give the same node as
+// without the driver's files.
 func TestLayoutWithOthers(t *testing.T) {
 	for _, name := range []string{"c500-8-degraded", "c500-8-sgpu", "c550-8"} {
 		t.Run(name, func(t *testing.T) {
@@ -241,7 +241,8 @@ func TestLayoutContradicts(t *testing.T) {
 	}
 }
 
-// TestLayoutLook: a look has the problems of the driver's files, and fails if none can be read.
+// TestLayoutLook: a look has the problems of the driver's files, and fails if none can be
+// read.
 func TestLayoutLook(t *testing.T) {
 	n, tree := simtest.Host(t, "c500-8")
 	at, bdf := simtest.LayoutNode(t, tree, n.GPUs[3]), n.GPUs[3].BDF

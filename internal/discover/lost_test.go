@@ -55,8 +55,8 @@ func TestLostCard(t *testing.T) {
 	}
 }
 
-// TestLostGPU: a GPU that the kernel no longer shows stays known as lost, also when the node was
-// recorded without it, until it is back.
+// TestLostGPU: a GPU that the kernel no longer shows stays known as lost, also when the node
+// was recorded without it, until it is back.
 func TestLostGPU(t *testing.T) {
 	whole, without := hostTree(t, "c500-8"), hostTree(t, "c500-8")
 	record := simtest.Node(t, "c500-8")

@@ -11,8 +11,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
 
-// mergeReported adds what source reports about GPUs to node, whose GPUs the kernel found. A GPU
-// that only source lists is left out, with a warning.
+// mergeReported adds what source reports about GPUs to node, whose GPUs the kernel found. A
+// GPU that only source lists is left out, with a warning.
 func mergeReported(node *gpu.Node, reported gpu.Node, source string) {
 	warn := func(format string, a ...any) {
 		node.Warnings = append(node.Warnings, fmt.Sprintf(format, a...))
@@ -38,7 +38,8 @@ func mergeReported(node *gpu.Node, reported gpu.Node, source string) {
 		}
 		kind, ok := topology.ParseKind(l.Kind)
 		if !ok {
-			warn("ignored the link between GPUs %s and %s: %s reports the unknown kind %q", node.GPUs[a].BDF, node.GPUs[b].BDF, source, l.Kind)
+			warn("ignored the link between GPUs %s and %s: %s reports the unknown kind %q", node.GPUs[a].BDF, node.GPUs[b].BDF,
+				source, l.Kind)
 			continue
 		}
 		l.A, l.B = min(a, b), max(a, b)
@@ -124,7 +125,8 @@ func dropSharedSliceUUIDs(node *gpu.Node) {
 	for _, g := range node.GPUs {
 		for i, s := range g.Slices {
 			if s.UUID != "" && count[strings.ToLower(s.UUID)] > 1 {
-				node.Warnings = append(node.Warnings, fmt.Sprintf("ignored the UUID %s of slice %d of GPU %s: another slice has the same", s.UUID, s.Index, g.BDF))
+				node.Warnings = append(node.Warnings,
+					fmt.Sprintf("ignored the UUID %s of slice %d of GPU %s: another slice has the same", s.UUID, s.Index, g.BDF))
 				g.Slices[i].UUID = ""
 			}
 		}

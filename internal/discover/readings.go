@@ -20,9 +20,9 @@ var ErrNoReadings = errors.New("GPUs cannot be read")
 const FromDriver = "driver"
 
 // Readings queries what each GPU of the host measures now, from libmxsml, or from mx-smi if
-// libmxsml is absent or gives no answer; what they do not say is read in the driver's own files. source is
-// "libmxsml", "mx-smi" or FromDriver. Each program runs in a process of its own, which ends with the context or
-// after Timeout.
+// libmxsml is absent or gives no answer; what they do not say is read in the driver's own
+// files. source is "libmxsml", "mx-smi" or FromDriver. Each program runs in a process of its
+// own, which ends with the context or after Timeout.
 func (h Host) Readings(ctx context.Context, n gpu.Node) (readings []gpu.Reading, source string, err error) {
 	source, failed, err := h.queryVendor(func(r mxsml.Reader) (int, error) {
 		readings, err = r.Readings(ctx)
@@ -43,12 +43,14 @@ func (h Host) Readings(ctx context.Context, n gpu.Node) (readings []gpu.Reading,
 	case errors.Is(err, errNoTool) && failed != nil:
 		return nil, "", failed
 	case errors.Is(err, errNoTool):
-		return nil, "", fmt.Errorf("%w: there is neither libmxsml.so nor mx-smi in %s", ErrNoReadings, strings.Join(driverDirs, " or "))
+		return nil, "",
+			fmt.Errorf("%w: there is neither libmxsml.so nor mx-smi in %s", ErrNoReadings, strings.Join(driverDirs, " or "))
 	}
 	return nil, "", err
 }
 
-// showsLoad reports whether a GPU says how much of it is used, for which readings are asked first of all.
+// showsLoad reports whether a GPU says how much of it is used, for which readings are asked
+// first of all.
 func showsLoad(r gpu.Reading) bool { return r.UtilizationPercent != nil || r.MemoryUsedMiB != nil }
 
 // driverDirs are where the vendor's tools are looked for, for messages.

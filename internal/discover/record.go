@@ -10,10 +10,10 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
-// currentPart returns the part of a record that still holds for the node as the kernel
-// finds it now. A GPU that was recorded as unhealthy for lack of device nodes counts as
-// healthy if it has them now. A GPU that is not here any more is left out (see noteLost). A GPU whose mode or list the kernel knows has only the sGPUs
-// that the kernel lists.
+// currentPart returns the part of a record that still holds for the node as the kernel finds
+// it now. A GPU that was recorded as unhealthy for lack of device nodes counts as healthy if
+// it has them now. A GPU that is not here any more is left out (see noteLost). A GPU whose
+// mode or list the kernel knows has only the sGPUs that the kernel lists.
 func currentPart(record, now gpu.Node, kernel sysfs.Report) gpu.Node {
 	record.GPUs = slices.DeleteFunc(slices.Clone(record.GPUs), func(g gpu.GPU) bool {
 		_, here := now.Lookup(g.BDF)
@@ -30,7 +30,8 @@ func currentPart(record, now gpu.Node, kernel sysfs.Report) gpu.Node {
 		if unsliced || slices.Contains(kernel.Listed, then.BDF) {
 			at := slices.IndexFunc(now.GPUs, func(g gpu.GPU) bool { return g.BDF == then.BDF })
 			record.GPUs[i].Slices = slices.DeleteFunc(slices.Clone(then.Slices), func(s gpu.Slice) bool {
-				return s.Kind == gpu.SliceSGPU && (unsliced || at < 0 || !slices.ContainsFunc(now.GPUs[at].Slices, func(o gpu.Slice) bool { return isSame(o, s) }))
+				return s.Kind == gpu.SliceSGPU &&
+					(unsliced || at < 0 || !slices.ContainsFunc(now.GPUs[at].Slices, func(o gpu.Slice) bool { return isSame(o, s) }))
 			})
 		}
 	}
@@ -44,8 +45,8 @@ func hasVendorFacts(record gpu.Node) bool {
 		slices.ContainsFunc(record.GPUs, func(g gpu.GPU) bool { return g.UUID != "" })
 }
 
-// unknownWhenRecorded is the warning of a node that relies on a record without links. Recording
-// again helps unless there was no mx-smi.
+// unknownWhenRecorded is the warning of a node that relies on a record without links.
+// Recording again helps unless there was no mx-smi.
 func unknownWhenRecorded(record gpu.Node) string {
 	for _, w := range record.Warnings {
 		if strings.HasPrefix(w, mxsmi.LinksUnknown+": "+noTool) {
@@ -80,12 +81,13 @@ func fillFromRecord(t *vendorAnswer, record gpu.Node, node *gpu.Node) {
 		}
 	}
 	if len(f.taken) > 0 {
-		fromRecord(node, t.source+" did not report everything%s; taken from the recorded node: "+strings.Join(f.taken, ", "), f.taken)
+		fromRecord(node, t.source+" did not report everything%s; taken from the recorded node: "+strings.Join(f.taken, ", "),
+			f.taken)
 	}
 }
 
-// fromRecord says first that facts come from the record, and why, instead of warnings that they
-// are unknown. %s in line is for the reason.
+// fromRecord says first that facts come from the record, and why, instead of warnings that
+// they are unknown. %s in line is for the reason.
 func fromRecord(node *gpu.Node, line string, taken []string) {
 	why, others := "", []string{}
 	for _, w := range node.Warnings {

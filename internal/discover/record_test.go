@@ -110,8 +110,8 @@ func TestDiscoverRecordedUnlinked(t *testing.T) {
 	}
 }
 
-// TestDiscoverRemovedSlices: slices of the record that the kernel no longer lists are gone, also
-// the last ones. Where the kernel has no list, the record is what is known.
+// TestDiscoverRemovedSlices: slices of the record that the kernel no longer lists are gone,
+// also the last ones. Where the kernel has no list, the record is what is known.
 func TestDiscoverRemovedSlices(t *testing.T) {
 	const name = "c500-8-sgpu"
 	record := simtest.Node(t, name)

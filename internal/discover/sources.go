@@ -8,8 +8,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
-// The sources of facts beside the kernel, from the one that counts first to the one that counts
-// last.
+// The sources of facts beside the kernel, from the one that counts first to the one that
+// counts last.
 const (
 	sourceLayout  = "layout"
 	sourceLibrary = "libmxsml"
@@ -20,7 +20,8 @@ const (
 
 // Sources says where the facts of a Node come from.
 type Sources struct {
-	// At is where the sources are that said something: a directory or file of the host, by source.
+	// At is where the sources are that said something: a directory or file of the host, by
+	// source.
 	At   map[string]string `json:"at"`
 	GPUs []GPUSources      `json:"gpus"` // those of the Node, in its order
 }
@@ -68,7 +69,8 @@ func (f fresh) sourcesOf(g gpu.GPU, node gpu.Node) GPUSources {
 	if f.GPUs[g.BDF].State != layout.Unknown || f.hasLost(g) {
 		of.Health = []string{sourceLayout}
 	}
-	if slices.ContainsFunc(node.GPUs, func(o gpu.GPU) bool { _, ok := f.LinkKind(g.BDF, o.BDF); return ok && o.BDF != g.BDF }) {
+	if slices.ContainsFunc(node.GPUs,
+		func(o gpu.GPU) bool { _, ok := f.LinkKind(g.BDF, o.BDF); return ok && o.BDF != g.BDF }) {
 		of.Links = []string{sourceLayout}
 	}
 	return of
@@ -114,7 +116,8 @@ type Facts struct {
 	Facts  []string `json:"facts"`        // "UUID", "serial", "model", "memory", "VBIOS", "health" or "links"
 }
 
-// ByFact returns the facts by source, from the source that counts first to the one that counts last.
+// ByFact returns the facts by source, from the source that counts first to the one that counts
+// last.
 func (s Sources) ByFact() (all []Facts) {
 	for _, source := range []string{sourceLayout, sourceLibrary, sourceTool, SourceRecord, sourceKernel} {
 		f := Facts{Source: source, At: s.At[source]}

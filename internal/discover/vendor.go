@@ -56,7 +56,8 @@ func (h Host) addVendorFacts(ctx context.Context, node *gpu.Node, kernel sysfs.R
 		warn(unknownWhenRecorded(*h.Recorded))
 	default:
 		if h.Run != nil {
-			fromRecord(node, "UUIDs, health and MetaXLink come from the recorded node: "+why+"%s", []string{"UUIDs", "serial numbers", "memory sizes", "MetaXLink"})
+			fromRecord(node, "UUIDs, health and MetaXLink come from the recorded node: "+why+"%s",
+				[]string{"UUIDs", "serial numbers", "memory sizes", "MetaXLink"})
 		}
 		if isUnlinked(*h.Recorded) {
 			warn(unknownWhenRecorded(*h.Recorded))

@@ -32,7 +32,8 @@ func Complete(words []string, client Client) Unfinished {
 	u := Unfinished{Words: cmd.Rewrite()}
 	known := client.Run
 	switch {
-	case cmd.Verb == "" || cmd.HasImage || (cmd.end > 0 && len(words) > cmd.end && !cmd.isStart()): // none of our options can follow
+	case cmd.Verb == "" || cmd.HasImage || (cmd.end > 0 && len(words) > cmd.end && !cmd.isStart()):
+		// none of our options can follow
 	case cmd.isStart():
 		u.Options = startOptions()
 	case !awaitsValue(cmd.Flags, known):

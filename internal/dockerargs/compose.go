@@ -95,7 +95,10 @@ func ScanCompose(args []string, client Client, more Table) (Compose, bool, error
 func (c Compose) Run(image string, flags Flags, maca MACA) Command {
 	options := c.Options
 	options.DryRun, options.MACA = c.DryRun(), maca
-	return Command{Global: c.Global, Image: image, HasImage: true, Flags: flags, TakesGPU: true, Options: options, words: c.words}
+	return Command{
+		Global: c.Global, Image: image, HasImage: true, Flags: flags, TakesGPU: true, Options: options,
+		words: c.words,
+	}
 }
 
 // AsksHelp reports whether compose is about to print its help, or that of a command that

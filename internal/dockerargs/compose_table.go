@@ -3,7 +3,8 @@ package dockerargs
 // composeOptions are metax-docker's options for commands of compose that create
 // containers. --dry-run is compose's own flag, and the project states which GPUs are
 // requested.
-var composeOptions = tableOf("gpus-explain gpus-log-level= gpus-policy= gpus-scope= gpus-share gpus-sizes= gpus-wait= inject=")
+var composeOptions = tableOf(
+	"gpus-explain gpus-log-level= gpus-policy= gpus-scope= gpus-share gpus-sizes= gpus-wait= inject=")
 
 // composeStartOptions are those for commands that start existing containers.
 var composeStartOptions = tableOf("gpus-log-level= gpus-share gpus-wait=")

@@ -64,7 +64,8 @@ var LogLevels = []string{"off", "error", "warn", "info"}
 
 // options are the flags of Options. The versions after --maca and --maca-force are
 // optional, so they must be in the flag's own word.
-var options = tableOf("dry-run gpus= gpus-explain gpus-log-level= gpus-policy= gpus-scope= gpus-share gpus-sizes= gpus-wait= inject= maca maca-check= maca-force")
+var options = tableOf(
+	"dry-run gpus= gpus-explain gpus-log-level= gpus-policy= gpus-scope= gpus-share gpus-sizes= gpus-wait= inject= maca maca-check= maca-force")
 
 // startOptions are the options for start and restart, where the existing container has
 // its GPUs already.
@@ -140,7 +141,8 @@ func readOptions(flags Flags) (o Options, err error) {
 		case "maca", "maca-force":
 			err = o.MACA.read(f)
 		case "maca-check":
-			if o.MACACheck = f.Value; o.MACACheck != MACACheckOff && o.MACACheck != MACACheckWarn && o.MACACheck != MACACheckStrict {
+			if o.MACACheck = f.Value; o.MACACheck != MACACheckOff && o.MACACheck != MACACheckWarn &&
+				o.MACACheck != MACACheckStrict {
 				err = badWord(option, f.Value, MACACheckOff, MACACheckWarn, MACACheckStrict)
 			}
 		}

@@ -18,7 +18,8 @@ func Quote(argv []string) string {
 // QuoteWord formats an argument for pasting into a POSIX shell.
 func QuoteWord(word string) string {
 	plain := func(r rune) bool {
-		return (r >= 'a' && r <= 'z') || (r >= 'A' && r <= 'Z') || (r >= '0' && r <= '9') || strings.ContainsRune("-_./:=,@%+", r)
+		return (r >= 'a' && r <= 'z') || (r >= 'A' && r <= 'Z') || (r >= '0' && r <= '9') ||
+			strings.ContainsRune("-_./:=,@%+", r)
 	}
 	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
 		return word

@@ -27,7 +27,8 @@ type Command struct {
 	// Names are the containers of start and restart; empty, like Flags and Options, if
 	// the client will refuse the line.
 	Names []string
-	// TakesGPU reports whether --gpus is given, or --device with the CDI name of a GPU or slice.
+	// TakesGPU reports whether --gpus is given, or --device with the CDI name of a GPU or
+	// slice.
 	TakesGPU bool
 	// Options are metax-docker's options. If --gpus, --maca and --maca-force are all
 	// missing, the command concerns only the client: Options is empty and Rewrite
@@ -120,9 +121,9 @@ func scanWithOptions(args []string, client Client, ours Table) (Command, error) 
 	return cmd.withError(err, false)
 }
 
-// takeDevices moves --device options that name GPUs or slices by CDI from the client's flags to
-// those of metax-docker: they request GPUs as --gpus does. It returns the value of --gpus that
-// they stand for; empty if there are none.
+// takeDevices moves --device options that name GPUs or slices by CDI from the client's flags
+// to those of metax-docker: they request GPUs as --gpus does. It returns the value of --gpus
+// that they stand for; empty if there are none.
 func (c *Command) takeDevices() (gpus string, err error) {
 	var ids []string
 	var flags Flags
@@ -133,7 +134,8 @@ func (c *Command) takeDevices() (gpus string, err error) {
 			continue
 		}
 		if c.own.Has("gpus") {
-			return "", &OptionError{"--device", "--gpus and --device " + f.Value + " both request GPUs; name them in one, such as --gpus='[0,1]'"}
+			return "", &OptionError{"--device", "--gpus and --device " + f.Value +
+				" both request GPUs; name them in one, such as --gpus='[0,1]'"}
 		}
 		c.own, ids = append(c.own, f), append(ids, f.Value)
 		if kind == request.CDIKind && id == "all" {
@@ -162,9 +164,9 @@ func SplitGlobal(args []string, client Client) (global Flags, rest []string) {
 	return global, args[l.next:]
 }
 
-// Mistyped finds a typo in the client's command, as "rnu" for run: the command as typed, and the
-// one of run, create, start and restart that was probably meant. Both are empty if there is no
-// typo, or if no option of metax-docker follows the command.
+// Mistyped finds a typo in the client's command, as "rnu" for run: the command as typed, and
+// the one of run, create, start and restart that was probably meant. Both are empty without
+// a typo, or if no option of metax-docker follows the command.
 func Mistyped(args []string, client Client) (typed, meant string) {
 	_, rest := SplitGlobal(args, client)
 	if len(rest) > 0 && rest[0] == "container" {
@@ -250,9 +252,9 @@ func (c Command) withError(err error, global bool) (Command, error) {
 	return c, nil
 }
 
-// Rewrite returns the command line without metax-docker's options and with inject in
-// the place of --gpus, or else of the first --device or of the first of them. Every other word stays unchanged
-// and in order. The result shares no memory with args.
+// Rewrite returns the command line without metax-docker's options and with inject in the place
+// of --gpus, or else of the first --device or of the first of them. Every other word stays
+// unchanged and in order. The result shares no memory with args.
 func (c Command) Rewrite(inject ...string) []string { return c.RewriteWith(inject, nil) }
 
 // RewriteWith is Rewrite with further flags after all others, which override the

@@ -20,7 +20,8 @@ var (
 	// ErrUnsafe reports a daemon that must not be asked for a file: to pack it, Docker
 	// 19.03.0 loads libraries from the container and runs them as root
 	// (CVE-2019-14271).
-	ErrUnsafe = errors.New("copying files out of a container with Docker 19.03.0 runs code from the image (CVE-2019-14271): update Docker")
+	ErrUnsafe = errors.New(
+		"copying files out of a container with Docker 19.03.0 runs code from the image (CVE-2019-14271): update Docker")
 	// ErrNotRegular reports something other than a regular file.
 	ErrNotRegular = errors.New("not a regular file")
 	// ErrTooLarge reports a file that exceeds its reader's limit.
@@ -51,7 +52,8 @@ func (m Made) Stat(ctx context.Context, path string) (PathStat, error) {
 	}
 	stat, err := decodePathStat(header)
 	if err != nil {
-		return PathStat{}, fmt.Errorf("stat %q in container %.12s: read the answer of the docker daemon at %s: %w", path, m.ID, m.daemon.Socket, err)
+		return PathStat{}, fmt.Errorf("stat %q in container %.12s: read the answer of the docker daemon at %s: %w", path,
+			m.ID, m.daemon.Socket, err)
 	}
 	return stat, nil
 }
@@ -92,7 +94,8 @@ func (m Made) file(ctx context.Context, path string, max int64) ([]byte, error) 
 	if err := m.checkSafe(); err != nil {
 		return nil, err
 	}
-	_, body, err := m.daemon.sendRequest(ctx, request{method: http.MethodGet, path: m.archive(path), maxBody: max + overhead})
+	_, body, err := m.daemon.sendRequest(ctx,
+		request{method: http.MethodGet, path: m.archive(path), maxBody: max + overhead})
 	if err != nil {
 		return nil, err
 	}

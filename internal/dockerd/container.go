@@ -113,7 +113,8 @@ func (d Daemon) Inspect(ctx context.Context, idOrName string) (Container, error)
 	}
 	c, err := decodeContainer(body)
 	if err != nil {
-		return Container{}, fmt.Errorf("inspect container %q: read the answer of the docker daemon at %s: %w", idOrName, d.Socket, err)
+		return Container{},
+			fmt.Errorf("inspect container %q: read the answer of the docker daemon at %s: %w", idOrName, d.Socket, err)
 	}
 	return c, nil
 }

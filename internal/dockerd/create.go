@@ -45,7 +45,8 @@ func (d Daemon) Create(ctx context.Context, draft Draft) (Made, error) {
 	if draft.Platform != "" {
 		path += "&platform=" + url.QueryEscape(draft.Platform)
 	}
-	header, body, err := d.sendRequest(ctx, request{method: http.MethodPost, path: path, body: body, status: http.StatusCreated})
+	header, body, err := d.sendRequest(ctx,
+		request{method: http.MethodPost, path: path, body: body, status: http.StatusCreated})
 	if refused := (*StatusError)(nil); errors.As(err, &refused) && refused.Status == http.StatusConflict {
 		err = fmt.Errorf("%w: %w", ErrExists, err)
 	}
@@ -59,7 +60,8 @@ func (d Daemon) Create(ctx context.Context, draft Draft) (Made, error) {
 		err = errNoID
 	}
 	if err != nil {
-		return Made{}, fmt.Errorf("create container %q: read the answer of the docker daemon at %s: %w", draft.Name, d.Socket, err)
+		return Made{},
+			fmt.Errorf("create container %q: read the answer of the docker daemon at %s: %w", draft.Name, d.Socket, err)
 	}
 	return Made{ID: said.ID, daemon: d, server: header.Get("Server")}, nil
 }
@@ -92,7 +94,8 @@ func (m Made) Remove(ctx context.Context) error { return m.daemon.Remove(ctx, m.
 // It fails with ErrNotFound if there is none.
 func (d Daemon) Remove(ctx context.Context, idOrName string) error {
 	path := "/containers/" + url.PathEscape(strings.TrimPrefix(idOrName, "/")) + "?v=1&force=0"
-	if _, _, err := d.sendRequest(ctx, request{method: http.MethodDelete, path: path, status: http.StatusNoContent}); err != nil {
+	if _, _, err := d.sendRequest(ctx,
+		request{method: http.MethodDelete, path: path, status: http.StatusNoContent}); err != nil {
 		return fmt.Errorf("remove container %q: %w", idOrName, err)
 	}
 	return nil

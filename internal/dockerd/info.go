@@ -42,7 +42,8 @@ func (d Daemon) Info(ctx context.Context) (Info, Header, error) {
 
 // Rootless reports whether the daemon runs as a user; false for nil.
 func (i *Info) Rootless() bool {
-	return i != nil && slices.ContainsFunc(i.SecurityOptions, func(o string) bool { return strings.HasPrefix(o, "name=rootless") })
+	return i != nil &&
+		slices.ContainsFunc(i.SecurityOptions, func(o string) bool { return strings.HasPrefix(o, "name=rootless") })
 }
 
 // Userns reports whether the daemon runs containers in a user namespace; false for nil.

@@ -38,8 +38,8 @@ type bench struct {
 	dir  string
 	info map[string]any
 	c    Config
-	// processes lets this machine's processes count. What can be seen of them
-	// depends on where the test runs.
+	// processes lets this machine's processes count. What can be seen of them depends on where
+	// the test runs.
 	processes bool
 	// simulated has the simulated mx-smi run, which looks at the host as it is and
 	// takes its time; else it says what it would on the whole host.
@@ -139,8 +139,8 @@ func simulated(t *testing.T, name string) gpu.Node {
 	return n
 }
 
-// write puts the host down, with the specs and the record that the node would get,
-// and starts its daemon.
+// write puts the host down, with the specs and the record that the node would get, and starts
+// its daemon.
 func (b *bench) write() {
 	b.t.Helper()
 	if err := b.tree.WriteInert(b.dir); err != nil {
@@ -200,8 +200,7 @@ func (b *bench) write() {
 	b.daemon()
 }
 
-// keeper are the leases of the host, with its own daemon and this machine's
-// processes.
+// keeper are the leases of the host, with its own daemon and this machine's processes.
 func (b *bench) keeper(node gpu.Node) (assign.Keeper, error) {
 	return assign.New(assign.Config{
 		Node: node, Root: b.dir, Engine: "docker", Endpoint: b.path("var/run/docker.sock"),
@@ -274,8 +273,8 @@ func programsDir(t *testing.T) string {
 	return dir
 }
 
-// collect returns the facts without the time that programs took, which says how busy this machine
-// is.
+// collect returns the facts without the time that programs took, which says how busy this
+// machine is.
 func (b *bench) collect() *Facts {
 	b.t.Helper()
 	f, err := Collect(context.Background(), b.c)

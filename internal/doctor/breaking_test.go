@@ -104,8 +104,8 @@ func (b *bench) generate(opt cdi.Options) {
 	b.must(err)
 }
 
-// rewrite writes spec and record as cdi generate would on the host as it is, so
-// that nothing but what is broken is left to be found.
+// rewrite writes spec and record as cdi generate would on the host as it is, so that nothing
+// but what is broken is left to be found.
 func (b *bench) rewrite() {
 	b.t.Helper()
 	f, err := Collect(context.Background(), b.c)
@@ -214,8 +214,8 @@ func (b *bench) holds(p string) {
 	})
 }
 
-// software writes a spec of the host's MXMACA whose hook is the program; without
-// one it has none.
+// software writes a spec of the host's MXMACA whose hook is the program; without one it has
+// none.
 func (b *bench) software(hook string) {
 	b.t.Helper()
 	spec := &specs.Spec{Version: "0.5.0", Kind: cdi.Kind(cdi.DefaultVendor, cdi.SoftwareClass), Devices: []specs.Device{{

@@ -60,14 +60,16 @@ type Check struct {
 	ID string `json:"id"`
 	// Title says what is true if nothing is found.
 	Title string `json:"title"`
-	// applies reports whether there is something to examine; nil for always. Without findings, a
-	// check that does not apply is skipped.
+	// applies reports whether there is something to examine; nil for always. Without findings,
+	// a check that does not apply is skipped.
 	applies func(*Facts) bool
 	run     func(f *Facts, found *findings)
 }
 
 // checkEach is a check that judges several things one by one.
-func checkEach[T any](id, title string, applies func(*Facts) bool, all func(*Facts) []T, look func(f *Facts, one T, found *findings)) Check {
+func checkEach[T any](id, title string, applies func(*Facts) bool, all func(*Facts) []T,
+	look func(f *Facts, one T, found *findings),
+) Check {
 	return Check{ID: id, Title: title, applies: applies, run: func(f *Facts, found *findings) {
 		for _, one := range all(f) {
 			look(f, one, found)
@@ -76,7 +78,9 @@ func checkEach[T any](id, title string, applies func(*Facts) bool, all func(*Fac
 }
 
 // firstOf is a check like each that ends with its first finding.
-func firstOf[T any](id, title string, applies func(*Facts) bool, all func(*Facts) []T, look func(f *Facts, one T, found *findings)) Check {
+func firstOf[T any](id, title string, applies func(*Facts) bool, all func(*Facts) []T,
+	look func(f *Facts, one T, found *findings),
+) Check {
 	return Check{ID: id, Title: title, applies: applies, run: func(f *Facts, found *findings) {
 		before, things := len(*found), all(f)
 		for i := 0; i < len(things) && len(*found) == before; i++ {

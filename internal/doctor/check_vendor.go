@@ -14,20 +14,28 @@ import (
 const slowCall = 2 * time.Second
 
 var healthChecks = []Check{
-	checkEach("gpu-health", "the driver reports every GPU as healthy", func(f *Facts) bool { return f.driverLoaded() && len(f.Node.GPUs) > 0 }, (*Facts).nodeGPUs, func(f *Facts, g gpu.GPU, found *findings) {
+	checkEach("gpu-health", "the driver reports every GPU as healthy", func(f *Facts) bool {
+		return f.driverLoaded() &&
+			len(f.Node.GPUs) > 0
+	}, (*Facts).nodeGPUs, func(f *Facts, g gpu.GPU, found *findings) {
 		k, seen := f.Kernel.findFunction(g.BDF)
 		if g.Healthy || !seen || len(k.Nodes) == 0 || k.Dead {
 			return
 		}
 		found.add(Error, fmt.Sprintf("GPU %d (%s) is not healthy%s", g.Index, g.BDF, f.discoveryWarning(g.BDF)),
-			"no container gets it unless it is requested by name; a reset may fix it, after its users have stopped", fmt.Sprintf("mx-smi -i %s -r", g.BDF))
+			"no container gets it unless it is requested by name; a reset may fix it, after its users have stopped",
+			fmt.Sprintf("mx-smi -i %s -r", g.BDF))
 	}),
-	checkEach("gpu-seen", "the kernel shows every GPU that the driver lists", func(f *Facts) bool { return f.driverLoaded() && len(f.Node.GPUs) > 0 }, (*Facts).nodeGPUs, func(f *Facts, g gpu.GPU, found *findings) {
-		if _, seen := f.Kernel.findFunction(g.BDF); !seen {
-			found.add(Error, fmt.Sprintf("the vendor's software lists GPU %s, but the kernel does not show it", g.BDF),
-				"it cannot be given to a container", "echo 1 > /sys/bus/pci/rescan")
-		}
-	}),
+	checkEach("gpu-seen", "the kernel shows every GPU that the driver lists",
+		func(f *Facts) bool {
+			return f.driverLoaded() &&
+				len(f.Node.GPUs) > 0
+		}, (*Facts).nodeGPUs, func(f *Facts, g gpu.GPU, found *findings) {
+			if _, seen := f.Kernel.findFunction(g.BDF); !seen {
+				found.add(Error, fmt.Sprintf("the vendor's software lists GPU %s, but the kernel does not show it", g.BDF),
+					"it cannot be given to a container", "echo 1 > /sys/bus/pci/rescan")
+			}
+		}),
 	{ID: "gpu-lost", Title: "every GPU that was recorded is there", applies: func(f *Facts) bool {
 		return f.Record.Present && f.Record.Err == "" && !f.Record.Early && len(f.Kernel.GPUs) > 0
 	}, run: func(f *Facts, found *findings) {
@@ -44,18 +52,25 @@ var healthChecks = []Check{
 				"it has fallen off the bus, or somebody took it out; if that was intended, metax-ctk cdi generate updates the record", "echo 1 > /sys/bus/pci/rescan")
 		}
 	}},
-	{ID: "link-down", Title: "every MetaXLink is up", applies: func(f *Facts) bool { return len(f.Node.Links) > 0 }, run: func(f *Facts, found *findings) {
-		down := namesWhere(f.Node.Links, func(l gpu.Link) bool { return l.Down }, func(l gpu.Link) string { return fmt.Sprintf("%d–%d", l.A, l.B) })
-		if down != nil {
-			found.add(Warning, "MetaXLink is down between GPUs "+shortList(down), "traffic between these GPUs goes over PCIe", "mx-smi topo -m")
-		}
-	}},
+	{
+		ID: "link-down", Title: "every MetaXLink is up", applies: func(f *Facts) bool { return len(f.Node.Links) > 0 },
+		run: func(f *Facts, found *findings) {
+			down := namesWhere(f.Node.Links, func(l gpu.Link) bool { return l.Down },
+				func(l gpu.Link) string { return fmt.Sprintf("%d–%d", l.A, l.B) })
+			if down != nil {
+				found.add(Warning, "MetaXLink is down between GPUs "+shortList(down), "traffic between these GPUs goes over PCIe",
+					"mx-smi topo -m")
+			}
+		},
+	},
 	{ID: "slices", Title: "every GPU in slice mode has slices", applies: func(f *Facts) bool {
 		return slices.ContainsFunc(f.Kernel.GPUs, func(g gpu.GPU) bool { return g.Mode == gpu.ModeSGPU })
 	}, run: func(f *Facts, found *findings) {
-		empty := namesWhere(f.Kernel.GPUs, func(g gpu.GPU) bool { return g.Mode == gpu.ModeSGPU && len(g.Slices) == 0 }, func(g gpu.GPU) string { return fmt.Sprint(g.Index) })
+		empty := namesWhere(f.Kernel.GPUs, func(g gpu.GPU) bool { return g.Mode == gpu.ModeSGPU && len(g.Slices) == 0 },
+			func(g gpu.GPU) string { return fmt.Sprint(g.Index) })
 		if empty != nil {
-			found.add(Warning, fmt.Sprintf("GPU %s: in slice mode, without a slice", shortList(empty)), "no container can use it, whole or in part",
+			found.add(Warning, fmt.Sprintf("GPU %s: in slice mode, without a slice", shortList(empty)),
+				"no container can use it, whole or in part",
 				f.ctkCommand("sgpu", "create", empty[0], "--compute", "50", "--vram", "16G"))
 		}
 	}},
@@ -70,7 +85,8 @@ var healthChecks = []Check{
 			bare = append(bare, namesWhere(g.Slices, without, func(s gpu.Slice) string { return s.BDF.String() })...)
 		}
 		if bare != nil {
-			found.add(Info, "virtual function "+shortList(bare)+": no device nodes", "containers cannot use it; that is normal if it is for a virtual machine",
+			found.add(Info, "virtual function "+shortList(bare)+": no device nodes",
+				"containers cannot use it; that is normal if it is for a virtual machine",
 				fmt.Sprintf("echo %s > /sys/bus/pci/drivers/metax/bind", bare[0]))
 		}
 	}},
@@ -96,16 +112,22 @@ func (f *Facts) discoveryWarning(bdf gpu.BDF) string {
 }
 
 var vendorChecks = []Check{
-	{ID: "mx-smi", Title: "mx-smi is installed", applies: func(f *Facts) bool { return f.Software.Driver }, run: func(f *Facts, found *findings) {
-		if f.Software.SMI || (f.Software.Library && !f.Node.Unusable) || !f.Software.Driver {
-			return
-		}
-		found.add(Warning, "neither mx-smi nor libmxsml is in /opt/mxdriver", "UUIDs, health and MetaXLink of the GPUs are not known without one of them",
-			"# reinstall the vendor's driver package, then: ls /opt/mxdriver/bin/mx-smi")
-	}},
-	answersCheck("mx-smi-answers", "mx-smi answers", (*Facts).smiCalls, "UUIDs, health and MetaXLink of the GPUs are not known without it"),
+	{
+		ID: "mx-smi", Title: "mx-smi is installed", applies: func(f *Facts) bool { return f.Software.Driver },
+		run: func(f *Facts, found *findings) {
+			if f.Software.SMI || (f.Software.Library && !f.Node.Unusable) || !f.Software.Driver {
+				return
+			}
+			found.add(Warning, "neither mx-smi nor libmxsml is in /opt/mxdriver",
+				"UUIDs, health and MetaXLink of the GPUs are not known without one of them",
+				"# reinstall the vendor's driver package, then: ls /opt/mxdriver/bin/mx-smi")
+		},
+	},
+	answersCheck("mx-smi-answers", "mx-smi answers", (*Facts).smiCalls,
+		"UUIDs, health and MetaXLink of the GPUs are not known without it"),
 	speedCheck("mx-smi-quick", "mx-smi answers quickly", (*Facts).smiCalls),
-	answersCheck("libmxsml-answers", "libmxsml answers", (*Facts).libraryCalls, "mx-smi is used instead, which reports less about slices and links"),
+	answersCheck("libmxsml-answers", "libmxsml answers", (*Facts).libraryCalls,
+		"mx-smi is used instead, which reports less about slices and links"),
 	speedCheck("libmxsml-quick", "libmxsml answers quickly", (*Facts).libraryCalls),
 }
 
@@ -127,38 +149,54 @@ func speedCheck(id, title string, of func(*Facts) []Call) Check {
 	return firstOf(id, title, answered, of, func(_ *Facts, c Call, found *findings) {
 		if c.Err == "" && c.Took > slowCall {
 			found.add(Warning, fmt.Sprintf("%s took %v", c.Command, c.Took.Round(100*time.Millisecond)),
-				"it wakes sleeping GPUs, or one does not answer; cdi generate waits for it, container starts do not", "time "+c.Command)
+				"it wakes sleeping GPUs, or one does not answer; cdi generate waits for it, container starts do not", "time "+
+					c.Command)
 		}
 	})
 }
 
 var softwareChecks = []Check{
-	{ID: "driver-files", Title: "the driver's user part is installed", applies: (*Facts).driverLoaded, run: func(f *Facts, found *findings) {
-		if !f.Software.Driver && f.Kernel.Module.Loaded && len(f.Kernel.GPUs) > 0 {
-			found.add(Warning, "/opt/mxdriver is missing or empty", "containers get neither mx-smi nor the driver's libraries",
-				"# reinstall the vendor's driver package, then: "+f.ctkCommand("cdi", "generate"))
-		}
-	}},
-	{ID: "maca-link", Title: "/opt/maca leads to an MXMACA", applies: func(f *Facts) bool { return f.Software.Link != "" }, run: func(f *Facts, found *findings) {
-		if !f.Software.Dangling {
-			return
-		}
-		fix := "rm " + f.localPath("/opt/maca")
-		if n := len(f.Software.Others); n > 0 {
-			fix = fmt.Sprintf("ln -sfn %s %s", f.Software.Others[n-1], f.localPath("/opt/maca"))
-		}
-		found.add(Warning, "/opt/maca leads to "+f.Software.Link+", which does not exist", "programs and containers that use the host's MXMACA do not find it", fix)
-	}},
-	{ID: "maca-version", Title: "the version of MXMACA is known", applies: func(f *Facts) bool { return f.Software.MACA }, run: func(f *Facts, found *findings) {
-		if f.Software.MACA && f.Software.Version == "" {
-			found.add(Warning, "/opt/maca/Version.txt does not contain the version of MXMACA", "doctor cannot check whether it works with the driver",
-				"# with its own version: echo Version:3.3.0.15 > /opt/maca/Version.txt")
-		}
-	}},
-	{ID: "maca-driver", Title: "MXMACA works with the driver", applies: func(f *Facts) bool { return f.macaKnown(f.Software.Version) }, run: func(f *Facts, found *findings) {
-		v := compat.Check(f.Software.Rules, f.Software.Version, f.Kernel.Module.Version)
-		if v.State == compat.Mismatch {
-			found.add(Warning, v.Reason, "programs fail at their first call of the driver, or later", f.ctkCommand("maca", "list")+"   # choose one that works with the driver, or install a driver that this one needs")
-		}
-	}},
+	{
+		ID: "driver-files", Title: "the driver's user part is installed", applies: (*Facts).driverLoaded,
+		run: func(f *Facts, found *findings) {
+			if !f.Software.Driver && f.Kernel.Module.Loaded && len(f.Kernel.GPUs) > 0 {
+				found.add(Warning, "/opt/mxdriver is missing or empty", "containers get neither mx-smi nor the driver's libraries",
+					"# reinstall the vendor's driver package, then: "+f.ctkCommand("cdi", "generate"))
+			}
+		},
+	},
+	{
+		ID: "maca-link", Title: "/opt/maca leads to an MXMACA", applies: func(f *Facts) bool { return f.Software.Link != "" },
+		run: func(f *Facts, found *findings) {
+			if !f.Software.Dangling {
+				return
+			}
+			fix := "rm " + f.localPath("/opt/maca")
+			if n := len(f.Software.Others); n > 0 {
+				fix = fmt.Sprintf("ln -sfn %s %s", f.Software.Others[n-1], f.localPath("/opt/maca"))
+			}
+			found.add(Warning, "/opt/maca leads to "+f.Software.Link+", which does not exist",
+				"programs and containers that use the host's MXMACA do not find it", fix)
+		},
+	},
+	{
+		ID: "maca-version", Title: "the version of MXMACA is known", applies: func(f *Facts) bool { return f.Software.MACA },
+		run: func(f *Facts, found *findings) {
+			if f.Software.MACA && f.Software.Version == "" {
+				found.add(Warning, "/opt/maca/Version.txt does not contain the version of MXMACA",
+					"doctor cannot check whether it works with the driver",
+					"# with its own version: echo Version:3.3.0.15 > /opt/maca/Version.txt")
+			}
+		},
+	},
+	{
+		ID: "maca-driver", Title: "MXMACA works with the driver",
+		applies: func(f *Facts) bool { return f.macaKnown(f.Software.Version) }, run: func(f *Facts, found *findings) {
+			v := compat.Check(f.Software.Rules, f.Software.Version, f.Kernel.Module.Version)
+			if v.State == compat.Mismatch {
+				found.add(Warning, v.Reason, "programs fail at their first call of the driver, or later",
+					f.ctkCommand("maca", "list")+"   # choose one that works with the driver, or install a driver that this one needs")
+			}
+		},
+	},
 }

@@ -82,7 +82,8 @@ func containerdFacts(ctx context.Context, c Config, _ *Facts) (func(*Facts), err
 	return func(f *Facts) { f.Engines.Containerd, f.Engines.Distributions = d, found }, nil
 }
 
-// findUnread finds what the daemon has not read, as it reads its configuration only at its start.
+// findUnread finds what the daemon has not read, as it reads its configuration only at its
+// start.
 func (d *Containerd) findUnread(c Config) {
 	socket, err := os.Lstat(c.Root.Join(containerd.Socket))
 	if err != nil || c.Trimmed {
@@ -144,7 +145,8 @@ func remoteFacts(_ context.Context, c Config, _ *Facts) (func(*Facts), error) {
 		all = append(all, *docker)
 	}
 	if host := c.Getenv("CONTAINER_HOST"); isRemote(host) {
-		all = append(all, Remote{Engine: "podman", Address: redacted(host), Origin: "CONTAINER_HOST", Undo: "unset CONTAINER_HOST"})
+		all = append(all,
+			Remote{Engine: "podman", Address: redacted(host), Origin: "CONTAINER_HOST", Undo: "unset CONTAINER_HOST"})
 	}
 	return func(f *Facts) { f.Engines.Remotes = all }, err
 }

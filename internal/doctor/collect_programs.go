@@ -61,7 +61,8 @@ func programFacts(ctx context.Context, c Config, _ *Facts) (func(*Facts), error)
 		case program.ask != "":
 			// Only a program that is safe to run is asked for its version.
 			out, err := runProgram(ctx, c, at, program.ask)
-			if words := strings.Fields(out); err == nil && len(words) > 0 && isRelease(c.Version) && isRelease(words[len(words)-1]) && !slices.Contains(words, c.Version) {
+			if words := strings.Fields(out); err == nil && len(words) > 0 && isRelease(c.Version) &&
+				isRelease(words[len(words)-1]) && !slices.Contains(words, c.Version) {
 				p.Versions[program.name] = strings.Join(words, " ")
 			}
 		}

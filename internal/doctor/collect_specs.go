@@ -105,11 +105,12 @@ func driftFacts(_ context.Context, c Config, known *Facts) (func(*Facts), error)
 		}
 		want, err := c.Want(node, opt)
 		switch {
-		case errors.Is(err, cdi.ErrNoSlices), errors.Is(err, cdi.ErrDivided), errors.Is(err, maca.ErrNone), errors.Is(err, cdi.ErrNoDevices):
+		case errors.Is(err, cdi.ErrNoSlices), errors.Is(err, cdi.ErrDivided), errors.Is(err, maca.ErrNone), errors.Is(err,
+			cdi.ErrNoDevices):
 			own.Removed = true
 		case errors.Is(err, cdi.ErrNoHook):
-			// A spec of the software needs metax-hook; the check programs reports
-			// that it is missing.
+			// A spec of the software needs metax-hook; the check programs reports that it is
+			// missing.
 		case err != nil:
 			failed = fmt.Errorf("make the spec of kind %s: %w", own.Kind, err)
 		default:

@@ -28,14 +28,16 @@ const refreshUnit = "metax-cdi-refresh.service"
 const maxLog = 1 << 20
 
 // denialPattern matches a line of a security module about one of our nodes or programs.
-var denialPattern = regexp.MustCompile(`/dev/(mx(cd|nd|gd)|dri/)|name="(mx(cd|nd|gd)|card[0-9]+|renderD[0-9]+)"|metax-(hook|runtime)`)
+var denialPattern = regexp.MustCompile(
+	`/dev/(mx(cd|nd|gd)|dri/)|name="(mx(cd|nd|gd)|card[0-9]+|renderD[0-9]+)"|metax-(hook|runtime)`)
 
 func systemFacts(ctx context.Context, c Config, _ *Facts) (func(*Facts), error) {
 	host := c.Root
 	s := System{
 		Distribution: osDistribution(host), Kernel: readWord(host, "/proc/sys/kernel/osrelease"), Groups: groupNames(host),
 		Enforcing: readWord(host, "/sys/fs/selinux/enforce") == "1", Booleans: map[string]bool{},
-		Limits: openFileLimits(host), Unit: refreshUnitState(ctx, c), Hooks: hookFiles(c), HasKubelet: findProgram(host, "kubelet") != "" || host.Exists("/var/lib/kubelet"),
+		Limits: openFileLimits(host), Unit: refreshUnitState(ctx, c), Hooks: hookFiles(c),
+		HasKubelet: findProgram(host, "kubelet") != "" || host.Exists("/var/lib/kubelet"),
 	}
 	if c.Here {
 		s.MissingCalls = missingCalls()
@@ -58,7 +60,8 @@ func systemFacts(ctx context.Context, c Config, _ *Facts) (func(*Facts), error) 
 	s.SubIDs = hasSubIDs(host, "/etc/subuid", c.Asker) && hasSubIDs(host, "/etc/subgid", c.Asker)
 	for line := range strings.Lines(readWord(host, "/proc/mounts")) {
 		if f := strings.Fields(line); len(f) > 3 && f[1] == "/proc" && f[2] == "proc" {
-			s.HidePID = strings.Contains(f[3], "hidepid=") && !strings.Contains(f[3], "hidepid=0") && !strings.Contains(f[3], "hidepid=off")
+			s.HidePID = strings.Contains(f[3], "hidepid=") && !strings.Contains(f[3], "hidepid=0") &&
+				!strings.Contains(f[3], "hidepid=off")
 		}
 	}
 	var kubelet struct {
@@ -187,7 +190,8 @@ func refreshUnitState(ctx context.Context, c Config) Unit {
 	}
 	targets, _ := c.Root.ReadDir("/etc/systemd/system") // an error means no systemd
 	for _, target := range targets {
-		if _, err := c.Root.Lstat(path.Join("/etc/systemd/system", target, refreshUnit)); err == nil && strings.HasSuffix(target, ".wants") {
+		if _, err := c.Root.Lstat(path.Join("/etc/systemd/system", target, refreshUnit)); err == nil &&
+			strings.HasSuffix(target, ".wants") {
 			u.Enabled = true
 		}
 	}
@@ -223,7 +227,8 @@ func hookFiles(c Config) []HookFile {
 				continue // the engine itself reports a broken hook
 			}
 			if path.Base(file.Hook.Path) == "metax-hook" {
-				all = append(all, HookFile{Path: p, Hook: file.Hook.Path, Stages: file.Stages, Runs: c.Trimmed || host.Exists(file.Hook.Path)})
+				all = append(all,
+					HookFile{Path: p, Hook: file.Hook.Path, Stages: file.Stages, Runs: c.Trimmed || host.Exists(file.Hook.Path)})
 			}
 		}
 	}

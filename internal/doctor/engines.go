@@ -67,8 +67,8 @@ type Containerd struct {
 	Stale bool
 	// Ours is the path of our drop-in.
 	Ours string
-	// Unread are the files of its configuration that are newer than the daemon's socket, which the
-	// daemon makes when it starts.
+	// Unread are the files of its configuration that are newer than the daemon's socket, which
+	// the daemon makes when it starts.
 	Unread []string
 }
 
@@ -84,7 +84,8 @@ type Remote struct {
 
 // allInstalled are the installed engines, in a fixed order.
 func (e Engines) allInstalled() []Engine {
-	return slices.DeleteFunc([]Engine{e.Docker.Engine, e.Containerd.Engine, e.CRIO, e.Podman}, func(one Engine) bool { return !one.There() })
+	return slices.DeleteFunc([]Engine{e.Docker.Engine, e.Containerd.Engine, e.CRIO, e.Podman},
+		func(one Engine) bool { return !one.There() })
 }
 
 // systemdCgroups reports whether an engine has systemd manage its containers' cgroups,
@@ -97,6 +98,7 @@ func (f *Facts) systemdCgroups() bool {
 		return true
 	}
 	// Podman and CRI-O use systemd by default where it runs.
-	others := (f.Engines.Podman.There() && f.Engines.Podman.Systemd != engine.Off) || (f.Engines.CRIO.There() && f.Engines.CRIO.Systemd != engine.Off)
+	others := (f.Engines.Podman.There() && f.Engines.Podman.Systemd != engine.Off) ||
+		(f.Engines.CRIO.There() && f.Engines.CRIO.Systemd != engine.Off)
 	return f.Kernel.Systemd && others
 }

@@ -287,7 +287,8 @@ func (f *Facts) pciFunctions() []Function { return f.Kernel.Functions }
 
 // restrictedNodes are the device nodes that not everybody may open.
 func (f *Facts) restrictedNodes() []DeviceNode {
-	return slices.DeleteFunc(slices.Clone(f.Kernel.Nodes), func(n DeviceNode) bool { return n.Device == nil || n.Device.World() })
+	return slices.DeleteFunc(slices.Clone(f.Kernel.Nodes),
+		func(n DeviceNode) bool { return n.Device == nil || n.Device.World() })
 }
 
 // listedContainers are those that engines listed.

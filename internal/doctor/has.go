@@ -15,8 +15,8 @@ func ifCollected(collector string, also func(*Facts) bool) func(*Facts) bool {
 	}
 }
 
-// dockerAsked reports whether docker's daemon, which reads the configuration of this host, has said
-// how it is set up.
+// dockerAsked reports whether docker's daemon, which reads the configuration of this host, has
+// said how it is set up.
 func (f *Facts) dockerAsked() bool {
 	d := f.Engines.Docker
 	return d.There() && d.Info != nil && !d.Info.Rootless() && d.Broken == ""

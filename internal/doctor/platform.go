@@ -33,7 +33,10 @@ type PlatformEngine struct {
 }
 
 func (f *Facts) hostPlatform() Platform {
-	p := Platform{Distribution: terminal.Line(f.System.Distribution), Kernel: terminal.Line(f.System.Kernel), Engines: []PlatformEngine{}}
+	p := Platform{
+		Distribution: terminal.Line(f.System.Distribution), Kernel: terminal.Line(f.System.Kernel),
+		Engines: []PlatformEngine{},
+	}
 	for _, e := range f.Engines.allInstalled() {
 		one := PlatformEngine{Name: e.Name, Ways: f.ways(e)}
 		if e.Version.Known() {
@@ -64,7 +67,8 @@ func (f *Facts) ways(e Engine) []string {
 	if slices.ContainsFunc(sortedKeys(e.Runtimes), registered) {
 		ways = append(ways, "shim")
 	}
-	if (e.Name == "podman" && f.hasHook("precreate")) || ((e.Name == "podman" || e.Name == "crio") && f.prestartWorks() && f.hasHook("prestart")) {
+	if (e.Name == "podman" && f.hasHook("precreate")) ||
+		((e.Name == "podman" || e.Name == "crio") && f.prestartWorks() && f.hasHook("prestart")) {
 		ways = append(ways, "hook")
 	}
 	return ways

@@ -59,7 +59,10 @@ func Diagnose(ctx context.Context, c Config, checks []Check) (Report, error) {
 
 // NewReport judges the facts by the checks.
 func NewReport(checks []Check, f *Facts) Report {
-	r := Report{APIVersion: APIVersion, Kind: Kind, Platform: f.hostPlatform(), Checks: len(checks), Findings: Judge(checks, f)}
+	r := Report{
+		APIVersion: APIVersion, Kind: Kind, Platform: f.hostPlatform(), Checks: len(checks),
+		Findings: Judge(checks, f),
+	}
 	r.Healthy = !slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Severity != Info })
 	if r.Healthy && len(checks) == len(Checks()) {
 		r.Summary = f.summary()

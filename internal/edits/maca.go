@@ -95,8 +95,8 @@ func MACA(s Software, device string) (Edits, error) {
 	return e, nil
 }
 
-// MACAFallback is MACA for a container whose image may have an MXMACA of its own: anything at Path of the
-// image stays, also a link.
+// MACAFallback is MACA for a container whose image may have an MXMACA of its own: anything at
+// Path of the image stays, also a link.
 func MACAFallback(s Software, device string) (Edits, error) {
 	e, err := MACA(s, device)
 	for i := range e.Links {

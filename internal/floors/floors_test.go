@@ -96,8 +96,7 @@ var testsOnly = []string{
 	module + "test", "github.com/google/go-cmp", "github.com/rogpeppe/go-internal/testscript",
 }
 
-// What a whole program must never link, by its package: packages, with those
-// below them.
+// What a whole program must never link, by its package: packages, with those below them.
 var unlinked = map[string][]string{
 	"cmd/metax-ctk": {
 		purego,

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// BDF is the address of a PCI function: domain, bus, device, function. Its
-// numeric order is the canonical order of the GPUs of a node.
+// BDF is the address of a PCI function: domain, bus, device, function. Its numeric order is
+// the canonical order of the GPUs of a node.
 type BDF struct {
 	Domain   uint32
 	Bus      uint8
@@ -20,10 +20,10 @@ type BDF struct {
 // ErrBDF reports a string that is not a PCI address.
 var ErrBDF = errors.New(`not a PCI address of the form "0000:0e:00.0"`)
 
-// ParseBDF reads the form that sysfs uses for directory names: four hex digits
-// of domain (up to eight if the domain needs them, as behind Intel VMD), two of bus, two of
-// device, one of function; and that of NVML and its like, which always has eight digits of
-// domain. Upper-case digits are accepted; no part may be missing.
+// ParseBDF reads the form that sysfs uses for directory names: four hex digits of domain (up
+// to eight if the domain needs them, as behind Intel VMD), two of bus, two of device, one of
+// function; and that of NVML and its like, which always has eight digits of domain. Upper-case
+// digits are accepted; no part may be missing.
 func ParseBDF(s string) (BDF, error) {
 	bad := func() (BDF, error) { return BDF{}, fmt.Errorf("parse %q: %w", s, ErrBDF) }
 	domain, rest, ok1 := strings.Cut(s, ":")

@@ -71,9 +71,9 @@ const (
 	SRIOVForbidden = "forbidden" // card, firmware or kernel cannot split it
 )
 
-// ProductOf returns the name in the vendor's documents of a model in the vendor's tools: "C500"
-// for "MXC500" and for its virtual function "MXC500 VF"; empty for a model whose name is not
-// known, as "9999:4001".
+// ProductOf returns the name in the vendor's documents of a model in the vendor's tools:
+// "C500" for "MXC500" and for its virtual function "MXC500 VF"; empty for a model whose name
+// is not known, as "9999:4001".
 func ProductOf(model string) string {
 	name, ok := strings.CutPrefix(model, "MX")
 	if !ok || name == "" {

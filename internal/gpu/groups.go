@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Groups returns the fields GIDs and NodeGIDs of a GPU, a slice or Shared; NodeGIDs only
-// if GIDs is not the one group of all nodes. owner has the group of each node that not everyone
+// Groups returns the fields GIDs and NodeGIDs of a GPU, a slice or Shared; NodeGIDs only if
+// GIDs is not the one group of all nodes. owner has the group of each node that not everyone
 // may open and that is not root's alone.
 func Groups(nodes []string, owner map[string]uint32) (gids []uint32, nodeGIDs map[string]uint32) {
 	gids = slices.Sorted(maps.Values(owner))

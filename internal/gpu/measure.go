@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Measure names a quantity of which a GPU, a port of MetaXLink or a slice measures one value. The
-// name ends in the unit, which is the vendor's: KiB are 1024 bytes, MBps are MB/s, GTps are GT/s of
-// a lane.
+// Measure names a quantity of which a GPU, a port of MetaXLink or a slice measures one value.
+// The name ends in the unit, which is the vendor's: KiB are 1024 bytes, MBps are MB/s, GTps
+// are GT/s of a lane.
 type Measure string
 
 // The measures of a GPU.
@@ -27,8 +27,8 @@ const (
 	MemoryClockMHz Measure = "memoryClockMHz"
 	EncoderMHz     Measure = "encoderClockMHz"
 	DecoderMHz     Measure = "decoderClockMHz"
-	// ThrottleReasons are bits, each of which is a reason why clocks are lower than they could be;
-	// 0 if none is. What each bit means is not published.
+	// ThrottleReasons are bits, each of which is a reason why clocks are lower than they could
+	// be; 0 if none is. What each bit means is not published.
 	ThrottleReasons Measure = "throttleReasons"
 	DPMLevel        Measure = "dpmLevel" // of the compute units; higher is faster
 	PCIeGTps        Measure = "pcieGTps"
@@ -55,7 +55,8 @@ const (
 	PortUncorrected Measure = "uncorrectedErrors"
 )
 
-// SlicePercent is how much of its share of the GPU a slice uses; a slice also has UsedKiB and TotalKiB.
+// SlicePercent is how much of its share of the GPU a slice uses; a slice also has UsedKiB and
+// TotalKiB.
 const SlicePercent Measure = "utilizationPercent"
 
 // most is the greatest value that a measure can have; others have none that is known.
@@ -67,8 +68,8 @@ var most = map[Measure]float64{
 // Measures are values by what they measure; what was not reported is not there.
 type Measures map[Measure]float64
 
-// Set sets a value, unless there is one already, or nothing can have it: one below 0 (a temperature: -100),
-// or too large.
+// Set sets a value, unless there is one already, or nothing can have it: one below 0 (a
+// temperature: -100), or too large.
 func (m *Measures) Set(of Measure, value float64) {
 	if _, there := (*m)[of]; there || !of.isPossible(value) {
 		return
@@ -137,12 +138,13 @@ type Counter struct {
 	Value float64 `json:"value"`
 }
 
-// MaxCounters is how many Counters of a GPU count. The vendor's library has room for 128 registers of
-// either kind, and 32 PCI events of a type.
+// MaxCounters is how many Counters of a GPU count. The vendor's library has room for 128
+// registers of either kind, and 32 PCI events of a type.
 const MaxCounters = 512
 
-// Check removes what no GPU has: impossible values, ports and slices that do not exist or occur twice, names that
-// cannot be printed, and what is beyond the limits. It sorts ports, slices and counters.
+// Check removes what no GPU has: impossible values, ports and slices that do not exist or
+// occur twice, names that cannot be printed, and what is beyond the limits. It sorts ports,
+// slices and counters.
 func (r *Reading) Check() {
 	from := *r
 	r.Measures, r.Ports, r.Slices, r.Counters = nil, nil, nil, nil
@@ -195,7 +197,8 @@ func isWord(s string) bool {
 	return s != "" && len(s) <= 64 && strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) < 0
 }
 
-// PortOf returns the port with the number, which it adds if need be; nil for one that no GPU has.
+// PortOf returns the port with the number, which it adds if need be; nil for one that no GPU
+// has.
 func (r *Reading) PortOf(number int) *Port {
 	if number < 1 || number > MaxPorts {
 		return nil
@@ -209,8 +212,8 @@ func (r *Reading) PortOf(number int) *Port {
 	return &r.Ports[len(r.Ports)-1]
 }
 
-// SliceOf returns the reading of the slice with the index, which it adds if need be; nil for one that no GPU
-// has.
+// SliceOf returns the reading of the slice with the index, which it adds if need be; nil for
+// one that no GPU has.
 func (r *Reading) SliceOf(index int) *SliceReading {
 	if index < 0 || index >= MaxSlices {
 		return nil

@@ -43,7 +43,8 @@ type Lost struct {
 
 // String is such as "GPU 0000:12:00.0 (index 3 earlier) is lost: …", with the next step.
 func (l Lost) String() string {
-	return fmt.Sprintf("GPU %s (index %d earlier) is lost: the kernel no longer shows it, and GPUs after it have new indices (metax-ctk doctor)", l.BDF, l.Index)
+	return fmt.Sprintf(
+		"GPU %s (index %d earlier) is lost: the kernel no longer shows it, and GPUs after it have new indices (metax-ctk doctor)", l.BDF, l.Index)
 }
 
 // Driver is the kernel driver and its user-space part.

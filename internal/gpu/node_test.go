@@ -173,8 +173,8 @@ func TestNode(t *testing.T) {
 	}
 }
 
-// The JSON form is a contract: what is empty is left out, but for what every
-// reader may count on.
+// The JSON form is a contract: what is empty is left out, but for what every reader may count
+// on.
 func TestNodeJSON(t *testing.T) {
 	n := gpu.NewNode("")
 	n.GPUs = append(n.GPUs, gpu.GPU{NUMA: gpu.NUMAUnknown})

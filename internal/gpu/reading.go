@@ -14,21 +14,21 @@ type Reading struct {
 	// LinksUp is how many ports of MetaXLink are trained.
 	LinksUp *int `json:"linksUp,omitempty"`
 	ECC     *ECC `json:"ecc,omitempty"`
-	// Measures are the further values of the GPU, Ports those of each of its ports of MetaXLink, by number, and
-	// Slices those of its slices, by index.
+	// Measures are the further values of the GPU, Ports those of each of its ports of
+	// MetaXLink, by number, and Slices those of its slices, by index.
 	Measures Measures       `json:"measures,omitempty"`
 	Ports    []Port         `json:"ports,omitempty"`
 	Slices   []SliceReading `json:"slices,omitempty"`
 	Counters []Counter      `json:"counters,omitempty"`
 }
 
-// idleMemoryMiB is more than the memory in use that idle GPUs report: 666 MiB (N260), 826 (C500)
-// and 858 (C550), each of 65536.
+// idleMemoryMiB is more than the memory in use that idle GPUs report: 666 MiB (N260), 826
+// (C500) and 858 (C550), each of 65536.
 const idleMemoryMiB = 1024
 
 // Loaded reports whether something runs on the GPU: it has utilisation, or more memory in use
-// than an idle GPU, which is at most 1 GiB or, for a GPU of more than 64 GiB, 1/64 of its memory. A
-// value that is missing shows no load.
+// than an idle GPU, which is at most 1 GiB or, for a GPU of more than 64 GiB, 1/64 of its
+// memory. A value that is missing shows no load.
 func (r Reading) Loaded() bool {
 	if r.UtilizationPercent != nil && *r.UtilizationPercent > 0 {
 		return true
@@ -40,8 +40,8 @@ func (r Reading) Loaded() bool {
 	return r.MemoryUsedMiB != nil && *r.MemoryUsedMiB > idle
 }
 
-// ECC counts the memory errors of a GPU since its driver was loaded, and pages of its memory that are not used
-// any more because of such errors.
+// ECC counts the memory errors of a GPU since its driver was loaded, and pages of its memory
+// that are not used any more because of such errors.
 type ECC struct {
 	SRAMCorrected   uint32 `json:"sramCorrected"`
 	SRAMUncorrected uint32 `json:"sramUncorrected"`

@@ -49,8 +49,7 @@ type Slice struct {
 	BDF BDF `json:"bdf,omitzero"`
 	// Alias is the name that its creator gave it.
 	Alias string `json:"alias,omitempty"`
-	// ComputePercent is its share of the GPU's compute units, 1–100; 0 if
-	// unknown.
+	// ComputePercent is its share of the GPU's compute units, 1–100; 0 if unknown.
 	ComputePercent int `json:"computePercent,omitempty"`
 	// MemoryMiB is its device memory in MiB; 0 if unknown.
 	MemoryMiB int `json:"memoryMiB,omitempty"`

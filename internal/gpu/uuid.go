@@ -31,15 +31,14 @@ func ParseUUID(s string) (UUID, error) {
 // Equal compares without regard to case, as people type them.
 func (u UUID) Equal(s string) bool { return u != "" && strings.EqualFold(string(u), s) }
 
-// HasDevice reports whether the kubelet's device with this ID is the GPU or a part of it. Device
-// plugins name a GPU by its UUID, a virtual function "UUID-vf0", and a share "UUID::0".
+// HasDevice reports whether the kubelet's device with this ID is the GPU or a part of it.
+// Device plugins name a GPU by its UUID, a virtual function "UUID-vf0", and a share "UUID::0".
 func (u UUID) HasDevice(id string) bool {
 	rest, ok := strings.CutPrefix(id, string(u))
 	return ok && u != "" && (rest == "" || strings.HasPrefix(rest, "-vf") || strings.HasPrefix(rest, "::"))
 }
 
-// UnmarshalText implements encoding.TextUnmarshaler; the empty text is the
-// unknown UUID.
+// UnmarshalText implements encoding.TextUnmarshaler; the empty text is the unknown UUID.
 func (u *UUID) UnmarshalText(text []byte) (err error) {
 	if len(text) == 0 {
 		*u = ""

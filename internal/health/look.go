@@ -8,8 +8,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
-// The codes of problems. A GPU that the vendor's library reports as unhealthy for a reason with
-// the number 7 has the code "vendor-7".
+// The codes of problems. A GPU that the vendor's library reports as unhealthy for a reason
+// with the number 7 has the code "vendor-7".
 const (
 	NoDeviceNodes = "no-device-nodes" // or one of them is missing, or another GPU has it too
 	PCILink       = "pci-link"        // its PCIe link is down
@@ -82,8 +82,8 @@ func (l Look) Key(name string) (key string, ok bool) {
 	return "", false
 }
 
-// Keys returns the keys of the GPUs that the names mean in this look, as Key does. A name that means
-// none is left out.
+// Keys returns the keys of the GPUs that the names mean in this look, as Key does. A name that
+// means none is left out.
 func (l Look) Keys(names []string) (keys []string) {
 	for _, name := range names {
 		if key, ok := l.Key(name); ok {

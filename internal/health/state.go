@@ -73,9 +73,8 @@ func (s State) AllHealthy() bool {
 //
 // The first reading of a GPU decides at once; Rules are for what follows. A GPU that a look
 // does not find any more has a problem. A failed look makes no GPU healthy: the recovery of a
-// GPU starts anew, a GPU that was never seen healthy is unknown, and after Rules.Failed
-// failed looks the healthy GPUs are unknown too. The problems of one GPU do not
-// change another.
+// GPU starts anew, a GPU that was never seen healthy is unknown, and after Rules.Failed failed
+// looks the healthy GPUs are unknown too. The problems of one GPU do not change another.
 func (s State) Next(look Look, rules Rules) (State, []Change) {
 	next := State{Generation: s.Generation + 1, Failed: look.Failed, GPUs: []Condition{}}
 	if look.Failed != "" {
@@ -173,7 +172,8 @@ func (p pair) problem(failed bool, ignore []string) (Problem, bool) {
 		problems = []Problem{{Code: Missing, Text: "it is gone from the PCI bus"}}
 	}
 	at := slices.IndexFunc(problems, func(q Problem) bool {
-		return !slices.ContainsFunc(ignore, func(code string) bool { return q.Code == code || strings.HasPrefix(q.Code, code+"-") })
+		return !slices.ContainsFunc(ignore,
+			func(code string) bool { return q.Code == code || strings.HasPrefix(q.Code, code+"-") })
 	})
 	if at < 0 {
 		return Problem{}, false

@@ -11,7 +11,8 @@ import (
 )
 
 // looks are sequences in which each GPU has a letter: "." in order, "x" a problem of the
-// vendor, "n" no device nodes, "-" not there. The first GPU is at bus 1. A look with "!" failed.
+// vendor, "n" no device nodes, "-" not there. The first GPU is at bus 1. A look with "!"
+// failed.
 func look(text string) Look {
 	var l Look
 	text, failed := strings.CutSuffix(text, "!")

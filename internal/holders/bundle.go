@@ -78,7 +78,8 @@ type rule struct {
 
 // allowsAll reports whether the rule opens all devices.
 func (r rule) allowsAll() bool {
-	return r.Allow && (r.Type == "" || r.Type == "a") && r.Major == nil && r.Minor == nil && strings.Contains(r.Access, "rw")
+	return r.Allow && (r.Type == "" || r.Type == "a") && r.Major == nil && r.Minor == nil &&
+		strings.Contains(r.Access, "rw")
 }
 
 // privileged reports whether the container has the devices of the whole host.

@@ -61,8 +61,8 @@ func (d Devices) belowRoot(path string) bool {
 	return d.Real() || strings.HasPrefix(filepath.Clean(path), d.root+"/")
 }
 
-// Real reports whether the node is this machine, so that a device number means one
-// of its GPUs wherever it appears.
+// Real reports whether the node is this machine, so that a device number means one of its GPUs
+// wherever it appears.
 func (d Devices) Real() bool { return d.root == "/" }
 
 // CDI returns the GPUs of a qualified CDI device name, none for another kind or a name that
@@ -117,8 +117,7 @@ func (d Devices) Number(n Number) (gpu.BDF, bool) {
 	return bdf, ok
 }
 
-// Indices returns the GPUs with these indices; one that the node does not have
-// is left out.
+// Indices returns the GPUs with these indices; one that the node does not have is left out.
 func (d Devices) Indices(indices ...int) []gpu.BDF {
 	return d.bdfsWhere(func(g gpu.GPU) bool { return slices.Contains(indices, g.Index) })
 }

@@ -256,8 +256,8 @@ func FuzzBundle(f *testing.F) {
 	})
 }
 
-// A simulated node has the numbers and the names of real GPUs: what others have on
-// the same machine is not its.
+// A simulated node has the numbers and the names of real GPUs: what others have on the same
+// machine is not its.
 func TestStrangers(t *testing.T) {
 	d, _, root := simulated(t)
 	const card = `"type": "c", "major": 226, "minor": 1`

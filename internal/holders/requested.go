@@ -57,8 +57,8 @@ func (d Devices) Requested(annotations map[string]string, mounts []Mount) []gpu.
 // maxIgnored is the most bytes of a request that are kept.
 const maxIgnored = 100
 
-// Ignored returns the request for GPUs in an environment: its last METAX_VISIBLE_DEVICES. It is empty
-// without such a variable, and if the value asks for no GPU.
+// Ignored returns the request for GPUs in an environment: its last METAX_VISIBLE_DEVICES. It
+// is empty without such a variable, and if the value asks for no GPU.
 func Ignored(env []string) string {
 	for _, entry := range slices.Backward(env) {
 		value, ok := strings.CutPrefix(entry, request.VisibleDevices+"=")

@@ -54,7 +54,8 @@ func ParseState(data []byte) (*State, error) {
 var errPath = errors.New(`not an absolute path without ".." and control characters`)
 
 func checkPath(path string) error {
-	if !filepath.IsAbs(path) || slices.Contains(strings.Split(path, "/"), "..") || strings.ContainsFunc(path, unicode.IsControl) {
+	if !filepath.IsAbs(path) || slices.Contains(strings.Split(path, "/"), "..") ||
+		strings.ContainsFunc(path, unicode.IsControl) {
 		return errPath
 	}
 	return nil

@@ -41,7 +41,8 @@ func Parse(args []string, known map[string][]string) (steps []Step, warnings []s
 		case step == nil:
 			return nil, nil, fmt.Errorf("parse arguments: option %q stands before the action", word)
 		case !slices.Contains(known[step.Action], name):
-			warnings = append(warnings, fmt.Sprintf("option %q of %s is not known to this version, ignored", "--"+name, step.Action))
+			warnings = append(warnings,
+				fmt.Sprintf("option %q of %s is not known to this version, ignored", "--"+name, step.Action))
 			if !joined && len(args) > 0 && !strings.HasPrefix(args[0], "--") && !isAction(args[0]) {
 				args = args[1:] // its value
 			}

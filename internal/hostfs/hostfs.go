@@ -164,8 +164,8 @@ func (r *Root) Place(path string) (string, error) {
 	if r.Real() {
 		return path, nil
 	}
-	// Others must be able to read what is written there, whatever the umask. The
-	// umask belongs to the whole process; nothing else makes files meanwhile.
+	// Others must be able to read what is written there, whatever the umask. The umask belongs
+	// to the whole process; nothing else makes files meanwhile.
 	umask := unix.Umask(0o022)
 	dir, err := pathrs.MkdirAllHandle(r.handle, filepath.Dir(path), 0o755)
 	unix.Umask(umask)

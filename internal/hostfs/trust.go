@@ -57,8 +57,8 @@ func Trust(path string) (fs.FileInfo, error) {
 	})
 }
 
-// ReadOwn returns the toolkit's own configuration at an absolute path, nil if there is none. For
-// root, who runs the programs that it names, it must be a file that only root can replace.
+// ReadOwn returns the toolkit's own configuration at an absolute path, nil if there is none.
+// For root, who runs the programs that it names, it must be a file that only root can replace.
 func ReadOwn(path string) ([]byte, error) {
 	if os.Geteuid() == 0 {
 		if _, err := Trust(path); errors.Is(err, fs.ErrNotExist) {

@@ -85,7 +85,8 @@ func (c Cache) Get(key Key) (Facts, bool) {
 // holds reports whether the entry belongs to the key and could have been written by
 // Put.
 func (e entry) holds(key Key) bool {
-	return e.Format == format && e.Key.ID == key.ID && e.Key.Platform == key.Platform && slices.Equal(e.Key.Labels, key.Labels) &&
+	return e.Format == format && e.Key.ID == key.ID && e.Key.Platform == key.Platform &&
+		slices.Equal(e.Key.Labels, key.Labels) &&
 		e.Facts.ID == key.ID && e.Facts.Platform == key.Platform &&
 		(e.Facts.MACA == nil || e.Facts.MACA.Dir != "")
 }

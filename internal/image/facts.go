@@ -44,7 +44,8 @@ type Facts struct {
 // MentionsMACA reports whether a variable of the image, or one of the labels, is about
 // MXMACA. It decides nothing: variables and labels may be wrong, the files are not.
 func (f Facts) MentionsMACA(labels []string) bool {
-	return slices.ContainsFunc(f.Env, func(v string) bool { return strings.HasPrefix(v, "MACA_") || strings.Contains(v, Path) }) ||
+	return slices.ContainsFunc(f.Env,
+		func(v string) bool { return strings.HasPrefix(v, "MACA_") || strings.Contains(v, Path) }) ||
 		slices.ContainsFunc(labels, func(name string) bool { return f.Labels[name] != "" })
 }
 

@@ -26,7 +26,9 @@ type inspection struct {
 // labelNames are the labels that may have a version of MXMACA, the most trusted first.
 // It fails only if something could not be read: defects of the image are among the
 // facts.
-func Inspect(ctx context.Context, id string, env []string, labels map[string]string, files Files, labelNames []string) (Facts, error) {
+func Inspect(ctx context.Context, id string, env []string, labels map[string]string, files Files,
+	labelNames []string,
+) (Facts, error) {
 	i := &inspection{newWalker(files), Facts{ID: id, Env: env, Labels: labels}, labelNames}
 	if err := i.run(ctx); err != nil {
 		return Facts{}, fmt.Errorf("inspect image %q: %w", id, err)
@@ -200,7 +202,8 @@ func (i *inspection) versionFromFile(ctx context.Context, dir string) ([]statedV
 		return nil, nil
 	}
 	text, err := i.files.File(ctx, p.path, maxVersionFile)
-	if errors.Is(err, ErrNotRegular) || errors.Is(err, ErrTooLarge) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ELOOP) {
+	if errors.Is(err, ErrNotRegular) || errors.Is(err, ErrTooLarge) || errors.Is(err, fs.ErrNotExist) ||
+		errors.Is(err, syscall.ELOOP) {
 		// It was a small file a moment ago, and an image does not change.
 		return nil, fmt.Errorf("the engine contradicts itself: %w", err)
 	} else if err != nil {
@@ -246,7 +249,8 @@ func (i *inspection) chooseVersion(all []statedVersion) {
 	i.facts.MACA.Version, i.facts.MACA.VersionFrom = first.version, first.from
 	for _, other := range all[1:] {
 		if !mayAgree(first.version, other.version) {
-			i.warn("%s of the image says MXMACA %s and %s says %s; the first counts", first.from, first.version, other.from, other.version)
+			i.warn("%s of the image says MXMACA %s and %s says %s; the first counts", first.from, first.version, other.from,
+				other.version)
 		}
 	}
 }

@@ -32,7 +32,8 @@ func (p Podman) openRecord(ctx context.Context) (*mountRecord, error) {
 	if err := atomicfile.MakeDir(p.Dir, 0o755); err != nil {
 		return nil, fmt.Errorf("record the mounted image: %w", err)
 	}
-	f, err := os.OpenFile(filepath.Join(p.Dir, "podman-mounted"), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
+	f, err := os.OpenFile(filepath.Join(p.Dir, "podman-mounted"), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK,
+		0o600)
 	if err != nil {
 		return nil, fmt.Errorf("record the mounted image: %w", err)
 	}

@@ -33,7 +33,8 @@ func (p Podman) Config(ctx context.Context, ref string) (Config, error) {
 	}
 	text, err := p.Run(ctx, "image", "inspect", "--", ref)
 	if err != nil {
-		if said := strings.ToLower(err.Error()); strings.Contains(said, "image not known") || strings.Contains(said, "no such image") {
+		if said := strings.ToLower(err.Error()); strings.Contains(said, "image not known") ||
+			strings.Contains(said, "no such image") {
 			err = fmt.Errorf("%w: %w", ErrNotFound, err)
 		}
 		return Config{}, fmt.Errorf("inspect image %q: %w", ref, err)

@@ -61,7 +61,9 @@ func Read(ctx context.Context, source Source, ref string, cache Cache, labelName
 // Peek is Read without opening the image, so that it is fast and creates nothing. Read
 // reports whether the cache has the facts; otherwise only Env, Labels and Volumes are
 // known.
-func Peek(ctx context.Context, source Source, ref string, cache Cache, labelNames []string) (facts Facts, read bool, err error) {
+func Peek(ctx context.Context, source Source, ref string, cache Cache,
+	labelNames []string,
+) (facts Facts, read bool, err error) {
 	c, err := source.Config(ctx, ref)
 	if err != nil {
 		return Facts{}, false, err

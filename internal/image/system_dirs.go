@@ -21,5 +21,6 @@ var (
 
 // isSystem reports whether a path without links is a directory of the system.
 func isSystem(name string) bool {
-	return slices.Contains(systemDirs, name) || slices.ContainsFunc(systemTrees, func(tree string) bool { return isBelow(name, tree) })
+	return slices.Contains(systemDirs, name) ||
+		slices.ContainsFunc(systemTrees, func(tree string) bool { return isBelow(name, tree) })
 }

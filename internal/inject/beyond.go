@@ -14,9 +14,10 @@ import (
 // drmMajor is the major number of all DRM nodes.
 const drmMajor = 226
 
-// Beyond says which of the line's own options give the container more GPUs of the node than the
-// given ones, or show it more; empty if none does. Root is where the node's "/" is; resolve
-// follows links. What lets the container open GPUs is named before what only shows them.
+// Beyond says which of the line's own options give the container more GPUs of the node than
+// the given ones, or show it more; empty if none does. Root is where the node's "/" is;
+// resolve follows links. What lets the container open GPUs is named before what only shows
+// them.
 func Beyond(flags dockerargs.Flags, node gpu.Node, given []gpu.GPU, root string, resolve func(string) string) string {
 	others := func(has func(gpu.GPU) bool) (more []gpu.GPU) {
 		for _, g := range node.GPUs {
@@ -71,8 +72,8 @@ func below(source, root string) func(gpu.GPU) bool {
 	}
 }
 
-// ruled returns what reports whether a rule of the device cgroup, "c 226:* rwm", lets a container
-// read or write a node of a GPU, which it can make itself.
+// ruled returns what reports whether a rule of the device cgroup, "c 226:* rwm", lets a
+// container read or write a node of a GPU, which it can make itself.
 func ruled(rule string) func(gpu.GPU) bool {
 	words := strings.Fields(rule)
 	if len(words) != 3 || (words[0] != "a" && words[0] != "c") || !strings.ContainsAny(words[2], "rw") {
@@ -81,7 +82,8 @@ func ruled(rule string) func(gpu.GPU) bool {
 	major, minor, _ := strings.Cut(words[1], ":")
 	return func(g gpu.GPU) bool {
 		return (major == "*" || major == strconv.Itoa(drmMajor)) && slices.ContainsFunc(g.Nodes, func(node string) bool {
-			return minor == "*" || minor == strings.TrimLeft(path.Base(node), "cardenD") // cards and render nodes are named by it
+			// cards and render nodes are named by it
+			return minor == "*" || minor == strings.TrimLeft(path.Base(node), "cardenD")
 		})
 	}
 }

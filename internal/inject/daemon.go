@@ -20,9 +20,8 @@ import (
 // report what is wrong with it.
 const EngineTimeout = 2 * time.Second
 
-// The API versions of the first Docker that knows CDI, 25.0, and of the first
-// that has it on by default and lists its devices, 28.2. (Before 1.44 there is
-// nothing to ask for.)
+// The API versions of the first Docker that knows CDI, 25.0, and of the first that has it on
+// by default and lists its devices, 28.2. (Before 1.44 there is nothing to ask for.)
 const (
 	apiCDI     = 44 // 1.44
 	apiDefault = 50 // 1.50
@@ -51,10 +50,10 @@ var (
 	errSilent = errors.New("no answer within " + EngineTimeout.String())
 )
 
-// Ask asks the docker daemon behind the socket in the background; an empty path is a
-// client that has no daemon. To answer /info the daemon runs its runtimes for
-// their versions, which is most of what a start would cost; so where version and
-// configuration leave no doubt, /info is not asked.
+// Ask asks the docker daemon behind the socket in the background; an empty path is a client
+// that has no daemon. To answer /info the daemon runs its runtimes for their versions, which
+// is most of what a start would cost; so where version and configuration leave no doubt, /info
+// is not asked.
 func Ask(socket string) <-chan Daemon { return docker.ask(socket) }
 
 func (s setup) ask(socket string) <-chan Daemon {

@@ -66,9 +66,8 @@ func TestDaemonInfoErrors(t *testing.T) {
 	}
 }
 
-// TestAsk tells which questions a daemon is asked, and what is made of the
-// answers, for a GPU that the spec on disk defines. What one look has
-// asked, the next one knows.
+// TestAsk tells which questions a daemon is asked, and what is made of the answers, for a GPU
+// that the spec on disk defines. What one look has asked, the next one knows.
 func TestAsk(t *testing.T) {
 	const name = "metax-tech.com/gpu=0"
 	for _, tc := range []struct {

@@ -21,7 +21,9 @@ type environ struct {
 // newEnviron reads the variables as docker does: those of --env-file replace the image's,
 // and those of --env replace both. A name alone stands for the caller's variable; if the
 // caller has no such variable, --env removes the image's, and a file changes nothing.
-func newEnviron(image []string, flags dockerargs.Flags, read func(path string) (string, error), getenv func(string) (string, bool)) (environ, error) {
+func newEnviron(image []string, flags dockerargs.Flags, read func(path string) (string, error),
+	getenv func(string) (string, bool),
+) (environ, error) {
 	env := environ{values: map[string]string{}, given: map[string]bool{}}
 	for _, line := range image {
 		if name, value, ok := strings.Cut(line, "="); ok {
@@ -94,7 +96,9 @@ func (e environ) withDirs(name string, dirs []string, before bool) string {
 // Path returns the variable PATH of a container with directories of programs behind those
 // that it has; empty if it has them all. The image's variables are those of the image of the
 // command; readFile and getenv are as for MACA.
-func Path(image []string, flags dockerargs.Flags, dirs []string, readFile func(string) (string, error), getenv func(string) (string, bool)) (string, error) {
+func Path(image []string, flags dockerargs.Flags, dirs []string, readFile func(string) (string, error),
+	getenv func(string) (string, bool),
+) (string, error) {
 	env, err := newEnviron(image, flags, readFile, getenv)
 	if err != nil {
 		return "", err
@@ -109,7 +113,9 @@ func Path(image []string, flags dockerargs.Flags, dirs []string, readFile func(s
 
 // Unset returns those of the variables, "NAME=value", that neither the line nor its files
 // set. A file that cannot be read twice counts as one that sets none of them.
-func Unset(variables []string, flags dockerargs.Flags, readFile func(string) (string, error), getenv func(string) (string, bool)) []string {
+func Unset(variables []string, flags dockerargs.Flags, readFile func(string) (string, error),
+	getenv func(string) (string, bool),
+) []string {
 	env, err := newEnviron(nil, flags, readFile, getenv)
 	if err != nil {
 		env, _ = newEnviron(nil, flags, func(string) (string, error) { return "", nil }, getenv)
@@ -120,8 +126,8 @@ func Unset(variables []string, flags dockerargs.Flags, readFile func(string) (st
 	})
 }
 
-// OwnLabels fails for a line, or a file of labels that it names, with one of the labels that only
-// this toolkit may give.
+// OwnLabels fails for a line, or a file of labels that it names, with one of the labels that
+// only this toolkit may give.
 func OwnLabels(flags dockerargs.Flags, own []string, readFile func(string) (string, error)) error {
 	for _, f := range flags {
 		var given []string

@@ -122,7 +122,8 @@ func (d *macaDecision) requested() (none edits.Edits, err error) {
 		return none, err
 	}
 	if d.image, err = d.Image(); errors.Is(err, image.ErrUninspectable) {
-		return none, fmt.Errorf("%w; where the image has no MXMACA, give it the CDI device instead: --device %s=host", err, request.SoftwareKind)
+		return none, fmt.Errorf("%w; where the image has no MXMACA, give it the CDI device instead: --device %s=host", err,
+			request.SoftwareKind)
 	} else if err != nil {
 		return none, err
 	}
@@ -180,7 +181,8 @@ func (d *macaDecision) choose() (err error) {
 		return fmt.Errorf("%s: this host's MXMACA cannot be given: %s", d.option(), d.install.Doubt)
 	}
 	if _, err := list.Choose(d.Command.Image); err == nil && len(d.Command.Rest) > 0 && d.Command.Options.MACA.Given {
-		return fmt.Errorf("the image is %q, which is a version of MXMACA: write them as one word, --maca=%s", d.Command.Image, d.Command.Image)
+		return fmt.Errorf("the image is %q, which is a version of MXMACA: write them as one word, --maca=%s", d.Command.Image,
+			d.Command.Image)
 	}
 	return nil
 }
@@ -203,7 +205,8 @@ func (d *macaDecision) checkImage() error {
 	case errors.Is(err, context.Canceled):
 		return err
 	case err != nil && d.Check == dockerargs.MACACheckStrict:
-		return fmt.Errorf("MXMACA cannot be checked (%s starts it without): %w", d.word("--maca-check=off", "METAX_CTK_MACA_CHECK=off"), err)
+		return fmt.Errorf("MXMACA cannot be checked (%s starts it without): %w",
+			d.word("--maca-check=off", "METAX_CTK_MACA_CHECK=off"), err)
 	case err != nil:
 		d.warn("MXMACA is not checked: %v", err)
 		return nil
@@ -225,7 +228,8 @@ func (d *macaDecision) checkVersion(version string) error {
 	verdict := compat.Check(d.Rules, version, driver)
 	switch {
 	case verdict.State == compat.Mismatch && d.Check == dockerargs.MACACheckStrict:
-		return fmt.Errorf("%s. To start it anyway: %s", verdict.Reason, d.word("--maca-check=warn", "METAX_CTK_MACA_CHECK=warn"))
+		return fmt.Errorf("%s. To start it anyway: %s", verdict.Reason,
+			d.word("--maca-check=warn", "METAX_CTK_MACA_CHECK=warn"))
 	case verdict.State == compat.Mismatch:
 		d.warn("%s", verdict.Reason)
 	case verdict.State == compat.Unknown && d.Check != "":
@@ -243,9 +247,11 @@ func (d *macaDecision) best() (edits.Edits, error) {
 	if err != nil {
 		return edits.Edits{}, err
 	}
-	e := edits.Edits{Names: []string{request.SoftwareKind + "=" + cmp.Or(d.Command.Options.MACA.Version, cdi.SoftwareDevice)}}
+	e := edits.Edits{Names: []string{request.SoftwareKind + "=" +
+		cmp.Or(d.Command.Options.MACA.Version, cdi.SoftwareDevice)}}
 	covers := d.image.MACA != nil || d.image.Empty || slices.Contains(d.image.Volumes, maca.Path)
-	if covers || d.Inject == dockerargs.InjectFlags || slices.ContainsFunc(edits.MACAVariables, func(name string) bool { return env.given[name] }) {
+	if covers || d.Inject == dockerargs.InjectFlags ||
+		slices.ContainsFunc(edits.MACAVariables, func(name string) bool { return env.given[name] }) {
 		return d.byValue(env)
 	}
 	byName, doubt, err := d.Daemon().ByName(e.Names, filepath.Join(d.Root, d.install.Dir), d.Inject)

@@ -14,11 +14,13 @@ import (
 // counts.
 var visible = []string{"MACA_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"}
 
-// Hides says which variable of the line, or of its files, hides GPUs that the container is given,
-// because it counts them as the host does; empty if none does. The devices are the whole GPUs of
-// the container, or its slices, of which UUIDs are not compared. readFile and getenv are as for
-// MACA.
-func Hides(flags dockerargs.Flags, gpus []gpu.GPU, parts []gpu.Slice, readFile func(string) (string, error), getenv func(string) (string, bool)) string {
+// Hides says which variable of the line, or of its files, hides GPUs that the container is
+// given, because it counts them as the host does; empty if none does. The devices are the
+// whole GPUs of the container, or its slices, of which UUIDs are not compared. readFile and
+// getenv are as for MACA.
+func Hides(flags dockerargs.Flags, gpus []gpu.GPU, parts []gpu.Slice, readFile func(string) (string, error),
+	getenv func(string) (string, bool),
+) string {
 	env, err := newEnviron(nil, flags, readFile, getenv)
 	if err != nil {
 		return "" // docker says so

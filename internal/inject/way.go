@@ -28,9 +28,11 @@ type UnlistedError struct {
 func (e *UnlistedError) Error() string {
 	names := strings.Join(e.Names, ", ")
 	if e.Dir != "" {
-		return fmt.Sprintf("the docker daemon has no CDI device %s that mounts %s: run metax-ctk cdi generate, or use --inject=flags", names, e.Dir)
+		return fmt.Sprintf(
+			"the docker daemon has no CDI device %s that mounts %s: run metax-ctk cdi generate, or use --inject=flags", names, e.Dir)
 	}
-	return fmt.Sprintf("the docker daemon does not list %s: run metax-ctk cdi generate, check that CDI is on (metax-ctk doctor), or use --inject=flags", names)
+	return fmt.Sprintf(
+		"the docker daemon does not list %s: run metax-ctk cdi generate, check that CDI is on (metax-ctk doctor), or use --inject=flags", names)
 }
 
 // ByName reports whether the engine is to be told CDI names, or devices and mounts one by

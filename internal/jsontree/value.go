@@ -136,8 +136,8 @@ func (v Value) member(name string) Value {
 // Is reports whether the value is the string s.
 func (v Value) Is(s string) bool { return v.Kind() == String && v.Text() == s }
 
-// AppendString appends s to dst as a JSON string, with its quotes. Bytes that are
-// not UTF-8 become U+FFFD.
+// AppendString appends s to dst as a JSON string, with its quotes. Bytes that are not UTF-8
+// become U+FFFD.
 func AppendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	for _, r := range s {

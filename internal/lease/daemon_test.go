@@ -31,8 +31,8 @@ type box struct {
 	forged     bool
 	started    int
 	stopped    chan struct{} // closed when this run ends
-	// deal is the one under which it runs, or was made to; nil where somebody
-	// went past the wrapper.
+	// deal is the one under which it runs, or was made to; nil where somebody went past the
+	// wrapper.
 	deal *deal
 }
 
@@ -180,8 +180,7 @@ func (d *daemon) tasks() []usage.Container {
 	return out
 }
 
-// over are the leases whose container has come and gone, so far as the events go
-// back.
+// over are the leases whose container has come and gone, so far as the events go back.
 func (d *daemon) over(ended []usage.Lease) []string {
 	var out []string
 	for _, l := range ended {

@@ -146,5 +146,6 @@ func (e *QueuedError) Error() string {
 	if e.User != nil {
 		whose = e.User.String()
 	}
-	return fmt.Sprintf("request %s belongs to %s: only that user and root can end it (sudo metax-ctk lease release %s)", e.ID, whose, e.ID)
+	return fmt.Sprintf("request %s belongs to %s: only that user and root can end it (sudo metax-ctk lease release %s)",
+		e.ID, whose, e.ID)
 }

@@ -20,7 +20,8 @@ func (s *State) holdersIn(r *observed, ignore []string) []usage.Holder {
 	for i := range m.out {
 		m.out[i].GPUs = usage.Sorted(m.out[i].GPUs)
 	}
-	slices.SortStableFunc(m.out, func(a, b usage.Holder) int { return slices.CompareFunc(a.GPUs, b.GPUs, gpu.BDF.Compare) })
+	slices.SortStableFunc(m.out,
+		func(a, b usage.Holder) int { return slices.CompareFunc(a.GPUs, b.GPUs, gpu.BDF.Compare) })
 	return m.out
 }
 
@@ -68,7 +69,8 @@ func (m *holderMerge) addContainers() {
 		return cmp.Or(-cmp.Compare(m.all[a].podRank(), m.all[b].podRank()), cmp.Compare(a, b))
 	}) {
 		c := m.all[key]
-		if m.places[key] > 0 || len(c.GPUs) == 0 || !c.Holds() || m.state.madeAfterExpiry(c.Container) || m.ignores(c.Name, image(c.Image)) {
+		if m.places[key] > 0 || len(c.GPUs) == 0 || !c.Holds() || m.state.madeAfterExpiry(c.Container) ||
+			m.ignores(c.Name, image(c.Image)) {
 			continue
 		}
 		if place := m.places[usage.Key(usage.Kubernetes, "", c.podName())]; place > 0 {
@@ -88,8 +90,9 @@ func (c seenContainer) podRank() int {
 	return 0
 }
 
-// podName returns the name under which the kubelet lists a container that an engine runs for it,
-// empty for another container. CRI-O's names are "k8s_container_pod_namespace_uid_attempt".
+// podName returns the name under which the kubelet lists a container that an engine runs for
+// it, empty for another container. CRI-O's names are
+// "k8s_container_pod_namespace_uid_attempt".
 func (c seenContainer) podName() string {
 	if c.Engine == "containerd" && c.Namespace == "k8s.io" {
 		return c.Name
@@ -105,15 +108,20 @@ func (c seenContainer) podName() string {
 func (m *holderMerge) addStale() {
 	for _, key := range slices.Sorted(maps.Keys(m.state.Seen)) {
 		known := m.state.Seen[key]
-		if m.places[key] > 0 || !known.Held || !m.observed.sourceSilent(known) || m.all[key].Engine == known.Engine || m.ignores(known.Name, image(known.Image)) {
+		if m.places[key] > 0 || !known.Held || !m.observed.sourceSilent(known) || m.all[key].Engine == known.Engine ||
+			m.ignores(known.Name, image(known.Image)) {
 			continue
 		}
-		if slices.ContainsFunc(m.state.Leases, func(l usage.Lease) bool { return l.Container != "" && strings.HasSuffix("/"+key, "/"+l.Container) }) {
+		if slices.ContainsFunc(m.state.Leases,
+			func(l usage.Lease) bool { return l.Container != "" && strings.HasSuffix("/"+key, "/"+l.Container) }) {
 			continue
 		}
 		m.add(key, usage.Holder{
 			GPUs: slices.Clone(known.GPUs), Stale: true,
-			Container: &usage.Container{Engine: known.Engine, ID: key[strings.LastIndexByte(key, '/')+1:], Facts: known.Facts, State: usage.Running},
+			Container: &usage.Container{
+				Engine: known.Engine, ID: key[strings.LastIndexByte(key, '/')+1:], Facts: known.Facts,
+				State: usage.Running,
+			},
 		})
 	}
 }
@@ -158,12 +166,13 @@ func (m *holderMerge) placeOf(key string) int {
 	if place := m.places[key]; place > 0 {
 		return place - 1
 	}
-	return slices.IndexFunc(m.out, func(h usage.Holder) bool { return key != "" && h.Lease != nil && h.Lease.Container == key })
+	return slices.IndexFunc(m.out,
+		func(h usage.Holder) bool { return key != "" && h.Lease != nil && h.Lease.Container == key })
 }
 
-// madeAfterExpiry reports whether a container was made after its lease had expired: no client waits
-// for it to start, and metax-docker start takes its GPUs again. An image that was made of
-// such a container also has the label; a container of that image counts once it runs.
+// madeAfterExpiry reports whether a container was made after its lease had expired: no client
+// waits for it to start, and metax-docker start takes its GPUs again. An image that was made
+// of such a container also has the label; a container of that image counts once it runs.
 func (s *State) madeAfterExpiry(c usage.Container) bool {
 	return c.State == usage.Created && usage.ValidID(c.Lease) && s.Lease(c.Lease) == nil
 }

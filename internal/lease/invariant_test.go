@@ -27,9 +27,9 @@ func (w *world) written(a *actor, before, after State) {
 	w.exclusive(after)
 }
 
-// queued is I6: who came first is served first, unless the time it waits is over or it
-// shows no sign of life. To start a container that has its
-// GPUs already nobody queues; TestStartPassesQueue has those that have not.
+// queued is I6: who came first is served first, unless the time it waits is over or it shows
+// no sign of life. To start a container that has its GPUs already nobody queues;
+// TestStartPassesQueue has those that have not.
 func (w *world) queued(a *actor, before State, l usage.Lease) {
 	if a.deal.share || l.Verb == usage.VerbStart {
 		return
@@ -77,14 +77,13 @@ func (w *world) strict(l usage.Lease) bool {
 	if b := w.docker.box(id); b != nil && (b.deal == nil || b.deal.void || b.deal.share) {
 		return false
 	}
-	// A client outlives its container, and where the state is lost it counts as
-	// one without: that errs on the right side.
+	// A client outlives its container, and where the state is lost it counts as one without:
+	// that errs on the right side.
 	b := w.docker.box(d.box)
 	return !d.made || b != nil && b.keeps()
 }
 
-// looked judges a claim by what was seen for it: whatever lived then keeps its
-// GPUs.
+// looked judges a claim by what was seen for it: whatever lived then keeps its GPUs.
 func (w *world) looked(a *actor, t Taken) {
 	if a.deal.share {
 		return

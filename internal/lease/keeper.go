@@ -34,8 +34,7 @@ type Keeper struct {
 	// GPUs are all that the node has, ascending; empty for a simulated node, where an
 	// unfinished look endangers nothing.
 	GPUs []gpu.BDF
-	// Ignore names programs, containers and images that look at GPUs without
-	// using them.
+	// Ignore names programs, containers and images that look at GPUs without using them.
 	Ignore []string
 	// WaitMax is how long a request may wait, whatever the state file says; 0 is
 	// without a bound.
@@ -150,10 +149,12 @@ func (k *Keeper) notifyClamped(r *observed) {
 // than any wait for the lock.
 const looksLast = 30 * time.Second
 
-// updateReconciled reconciles the state under the lock and calls change with it and the holders.
-// If the looks are too old by then, it looks again. A state that is lost is rebuilt from looks
-// under the lock, while nobody takes a lease.
-func (k *Keeper) updateReconciled(ctx context.Context, change func(*State, *observed, []usage.Holder, []Closed) error) ([]Look, error) {
+// updateReconciled reconciles the state under the lock and calls change with it and the
+// holders. If the looks are too old by then, it looks again. A state that is lost is rebuilt
+// from looks under the lock, while nobody takes a lease.
+func (k *Keeper) updateReconciled(ctx context.Context,
+	change func(*State, *observed, []usage.Holder, []Closed) error,
+) ([]Look, error) {
 	for {
 		before, err := k.Store.Read()
 		if err != nil {

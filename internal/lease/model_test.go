@@ -19,8 +19,8 @@ var (
 	modelSeed = flag.Uint64("model.seed", 1, "the seed of the first")
 )
 
-// op is something that happens. What it means in a world where it makes no sense
-// is nothing, so that ops can be left out of a script.
+// op is something that happens. What it means in a world where it makes no sense is nothing,
+// so that ops can be left out of a script.
 type op struct {
 	kind action
 	a, b uint32
@@ -64,8 +64,8 @@ var often = [numActions]int{
 	doHang: 4, doContainerd: 3, doRestart: 1, doLose: 3, doReboot: 1, doSetClock: 1,
 }
 
-// script is what happens under a seed, which also decides what happens more often
-// than usual, or never: some bugs need much of one thing and nothing of another.
+// script is what happens under a seed, which also decides what happens more often than usual,
+// or never: some bugs need much of one thing and nothing of another.
 func script(seed uint64) []op {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	var bag []action

@@ -34,7 +34,10 @@ type observed struct {
 
 // observeSources asks all sources, in the order that observed states.
 func (k *Keeper) observeSources(ctx context.Context, state State) *observed {
-	r := &observed{before: state, lives: map[usage.Client]usage.Liveness{}, waitMax: k.WaitMax, gpus: k.GPUs, leaseID: k.LeaseID}
+	r := &observed{
+		before: state, lives: map[usage.Client]usage.Liveness{}, waitMax: k.WaitMax, gpus: k.GPUs,
+		leaseID: k.LeaseID,
+	}
 	q := usage.Question{Seen: make(map[string]usage.Facts, len(state.Seen)), Lost: state.New}
 	for _, t := range state.Queue {
 		r.lives[t.Client] = k.Liveness(t.Client)
@@ -75,7 +78,8 @@ func (r *observed) clientLiveness(c usage.Client) usage.Liveness { return r.live
 func (r *observed) containerGone(l usage.Lease) (absent, over bool) {
 	asked := 0
 	for _, look := range r.looks {
-		if look.Engine == usage.Processes || (l.Engine == "" && look.Engine == usage.Kubernetes) || (l.Engine != "" && (look.Engine != l.Engine || look.Endpoint != l.Endpoint)) {
+		if look.Engine == usage.Processes || (l.Engine == "" && look.Engine == usage.Kubernetes) ||
+			(l.Engine != "" && (look.Engine != l.Engine || look.Endpoint != l.Endpoint)) {
 			continue
 		}
 		asked++
@@ -88,15 +92,16 @@ func (r *observed) containerGone(l usage.Lease) (absent, over bool) {
 	return asked > 0, over
 }
 
-// seesUnstarted reports whether the looks show containers like that of an Unstarted lease: those
-// of Podman's other users they do not.
+// seesUnstarted reports whether the looks show containers like that of an Unstarted lease:
+// those of Podman's other users they do not.
 func (r *observed) seesUnstarted(l usage.Lease) bool {
 	return l.Engine != "podman" || (l.User != nil && slices.ContainsFunc(r.looks, func(look Look) bool {
 		return look.Engine == "podman" && slices.Contains(look.Users, l.User.UID)
 	}))
 }
 
-// mayAnswerLater reports whether the engine may answer later: not one that this user may not ask.
+// mayAnswerLater reports whether the engine may answer later: not one that this user may not
+// ask.
 func (l Look) mayAnswerLater() bool { return l.mayHide() && !errors.Is(l.Err, fs.ErrPermission) }
 
 // mayHide reports whether the look is that of an engine which may have containers that it

@@ -8,8 +8,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
-// Clients are looked at before engines, and an engine is asked about the leases
-// that may have come and gone, of which it knows the facts that are known.
+// Clients are looked at before engines, and an engine is asked about the leases that may have
+// come and gone, of which it knows the facts that are known.
 func TestObserve(t *testing.T) {
 	s := stateOf(
 		lease(), // of a dead client

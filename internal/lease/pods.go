@@ -17,8 +17,8 @@ const PodGrace = 5 * time.Minute
 // renewEvery is how often the device plugin renews a lease.
 const renewEvery = PodGrace / 5
 
-// ErrNoState reports that there is no state, so that nobody knows which GPUs are in use: since the
-// boot no command has looked, or the state was lost.
+// ErrNoState reports that there is no state, so that nobody knows which GPUs are in use: since
+// the boot no command has looked, or the state was lost.
 var ErrNoState = errors.New("the leases of this host are not known (sudo metax-ctk lease gc)")
 
 // PodUse is the GPUs of one container of a pod, by the device plugin.
@@ -39,9 +39,9 @@ func (e *PodError) Error() string { return fmt.Sprintf("GPU %s is in use by %s",
 
 func (e *PodError) Unwrap() error { return ErrBusy }
 
-// TakePod adds the lease of a pod for a device plugin. It fails with ErrNoState, or with a *PodError
-// if somebody other than a pod has a lease of one of the GPUs. It does not wait, and requests in
-// the queue do not go first.
+// TakePod adds the lease of a pod for a device plugin. It fails with ErrNoState, or with a
+// *PodError if somebody other than a pod has a lease of one of the GPUs. It does not wait, and
+// requests in the queue do not go first.
 func (s *State) TakePod(u PodUse, plugin usage.Client, uptime time.Duration, now time.Time) error {
 	if s.New {
 		return ErrNoState
@@ -57,9 +57,9 @@ func (s *State) TakePod(u PodUse, plugin usage.Client, uptime time.Duration, now
 	return nil
 }
 
-// SetPods makes the leases of pods those of all that pods use, as a device plugin knows it. A lease
-// that another plugin added stays for PodGrace: in an update, two of them answer the kubelet. A new
-// State stays as it is.
+// SetPods makes the leases of pods those of all that pods use, as a device plugin knows it. A
+// lease that another plugin added stays for PodGrace: in an update, two of them answer the
+// kubelet. A new State stays as it is.
 func (s *State) SetPods(uses []PodUse, plugin usage.Client, uptime time.Duration, now time.Time) {
 	if s.New {
 		return
@@ -68,7 +68,8 @@ func (s *State) SetPods(uses []PodUse, plugin usage.Client, uptime time.Duration
 	for _, u := range uses {
 		id := usage.PodLeaseID(s.Boot, u.Devices)
 		known[id] = true
-		if old := s.Lease(id); old == nil || uptime-old.Renewed >= renewEvery || (u.Container != "" && old.Container != u.Container) {
+		if old := s.Lease(id); old == nil || uptime-old.Renewed >= renewEvery ||
+			(u.Container != "" && old.Container != u.Container) {
 			s.putPod(u, plugin, uptime, now)
 		}
 	}
@@ -79,7 +80,8 @@ func (s *State) SetPods(uses []PodUse, plugin usage.Client, uptime time.Duration
 
 func (s *State) putPod(u PodUse, plugin usage.Client, uptime time.Duration, now time.Time) {
 	l := usage.Lease{
-		ID: usage.PodLeaseID(s.Boot, u.Devices), GPUs: usage.Sorted(slices.Clone(u.GPUs)), Engine: usage.Kubernetes, Verb: usage.VerbAllocate,
+		ID: usage.PodLeaseID(s.Boot, u.Devices), GPUs: usage.Sorted(slices.Clone(u.GPUs)), Engine: usage.Kubernetes,
+		Verb:   usage.VerbAllocate,
 		Client: plugin, Since: now, Container: u.Container, Bound: u.Container != "", Renewed: uptime,
 	}
 	if old := s.Lease(l.ID); old != nil && old.Container == l.Container {
@@ -104,7 +106,8 @@ func podOf(l usage.Lease, all map[string]seenContainer) (found seenContainer, ok
 	return found, ok
 }
 
-// nextOfPod is next for a lease of a pod. Its client is the device plugin, whose end means nothing.
+// nextOfPod is next for a lease of a pod. Its client is the device plugin, whose end means
+// nothing.
 func (r *observed) nextOfPod(l usage.Lease, all map[string]seenContainer) (next *usage.Lease, why string) {
 	if c, ok := podOf(l, all); ok {
 		if l.Bound {

@@ -132,7 +132,8 @@ func TestRenewPods(t *testing.T) {
 	}
 }
 
-// Until PodGrace is over the lease of a pod stays, and then as long as the kubelet lists the pod.
+// Until PodGrace is over the lease of a pod stays, and then as long as the kubelet lists the
+// pod.
 func TestNextOfPod(t *testing.T) {
 	for name, c := range map[string]struct {
 		since        time.Duration // the last renewal

@@ -26,9 +26,9 @@ func refused(list ...usage.Process) Look {
 	return l
 }
 
-// What an unfinished look does not show is not free: a GPU that is named, and one
-// for which no complete look has been taken since boot. A process on record keeps
-// its GPUs until it has ended or a complete look lacks it.
+// What an unfinished look does not show is not free: a GPU that is named, and one for which no
+// complete look has been taken since boot. A process on record keeps its GPUs until it has
+// ended or a complete look lacks it.
 func TestUnfinishedLook(t *testing.T) {
 	python := usage.Process{PID: 9, Start: 7, PIDNamespace: 1, Command: "python3", GPUs: gpus(0)}
 	both := python

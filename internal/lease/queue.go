@@ -45,7 +45,9 @@ func (t Ticket) blocks(c Claim) bool { return len(t.GPUs) == 0 || usage.Overlap(
 // earlierRequests returns the GPUs that earlier requests wait for by name, and the number of
 // requests that the claim has to let go first. Requests without a sign of life do not
 // count, and neither do those of dead clients before the first that counts.
-func (s *State) earlierRequests(c Claim, uptime time.Duration, life func(usage.Client) usage.Liveness) (reserved []gpu.BDF, before int) {
+func (s *State) earlierRequests(c Claim, uptime time.Duration,
+	life func(usage.Client) usage.Liveness,
+) (reserved []gpu.BDF, before int) {
 	if c.Share {
 		return nil, 0
 	}
@@ -113,7 +115,10 @@ func (k *Keeper) waitTurn(ctx context.Context, c Claim, b *obstacle, waited time
 			return nil
 		}
 		if before != left && c.Waiting != nil {
-			c.Waiting(Progress{Err: &QueueError{Waiting: before}, Before: before, Waited: waited + k.Uptime() - begin, Holders: b.holders})
+			c.Waiting(Progress{
+				Err: &QueueError{Waiting: before}, Before: before, Waited: waited + k.Uptime() - begin,
+				Holders: b.holders,
+			})
 		}
 	}
 }

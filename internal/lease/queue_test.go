@@ -53,8 +53,8 @@ func TestMarks(t *testing.T) {
 	})
 }
 
-// Who shows no sign of life for five seconds is passed, and keeps the place: a
-// client that is stopped, and a ticket that was written by hand.
+// Who shows no sign of life for five seconds is passed, and keeps the place: a client that is
+// stopped, and a ticket that was written by hand.
 func TestPassed(t *testing.T) {
 	stopped := Ticket{ID: leaseA, Count: 4, Client: clientA, User: &ann, Marked: time.Hour}
 	for name, c := range map[string]struct {

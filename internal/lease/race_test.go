@@ -2,6 +2,6 @@
 
 package lease
 
-// slowness is how many times fewer sequences the model goes through, as each takes
-// so much longer.
+// slowness is how many times fewer sequences the model goes through, as each takes so much
+// longer.
 const slowness = 5

@@ -225,7 +225,8 @@ func (s *State) rebuild(r *observed, all map[string]seenContainer) {
 	rev := int(r.uptime)
 	for _, l := range r.clients {
 		for _, c := range l.Claimants {
-			// The client of another node, or a process that copied its command line, has another ID.
+			// The client of another node, or a process that copied its command line, has
+			// another ID.
 			if c.Lease != r.leaseID(c.Client, 0) || len(c.GPUs) == 0 {
 				continue
 			}
@@ -241,7 +242,8 @@ func (s *State) rebuild(r *observed, all map[string]seenContainer) {
 			continue
 		}
 		s.putLease(usage.Lease{
-			ID: c.Lease, Rev: rev, GPUs: c.GPUs, Slices: c.Slices, Shared: len(c.Slices) > 0, Engine: c.Engine, Endpoint: c.endpoint, Verb: usage.VerbRun,
+			ID: c.Lease, Rev: rev, GPUs: c.GPUs, Slices: c.Slices, Shared: len(c.Slices) > 0, Engine: c.Engine,
+			Endpoint: c.endpoint, Verb: usage.VerbRun,
 			Since: c.Created, Container: c.ID, Bound: true,
 		})
 	}
@@ -260,7 +262,8 @@ func (s *State) remember(r *observed, all map[string]seenContainer) {
 		if old, ok := seen[key]; ok && old.Engine != c.Engine {
 			continue // the engine that knows more of it does not answer now
 		}
-		seen[key] = Known{Facts: c.Facts, Engine: c.Engine, Endpoint: c.endpoint, Held: len(c.GPUs) > 0 && c.Holds() && !s.madeAfterExpiry(c.Container)}
+		seen[key] = Known{Facts: c.Facts, Engine: c.Engine, Endpoint: c.endpoint, Held: len(c.GPUs) > 0 && c.Holds() &&
+			!s.madeAfterExpiry(c.Container)}
 	}
 	s.Seen = seen
 	if len(seen) == 0 {

@@ -221,8 +221,8 @@ func TestReconcile(t *testing.T) {
 	}
 }
 
-// Of the leases that starts of one container took, one stays once their clients
-// have ended: that of the label, if it is there.
+// Of the leases that starts of one container took, one stays once their clients have ended:
+// that of the label, if it is there.
 func TestReconcileUnites(t *testing.T) {
 	clientC := usage.Client{PID: 12, Start: 1, PIDNamespace: 1}
 	const leaseC = "cccccccccccc"

@@ -28,7 +28,9 @@ func (k *Keeper) Collect(ctx context.Context) (closed []Closed, looks []Look, er
 // another user, or one that is in use, needs force: *ForceError. Only root and its user
 // may end a request: *QueuedError. An unknown ID is *UnknownLeaseError. A GPU of a
 // container that still runs stays in use.
-func (k *Keeper) Release(ctx context.Context, ids []string, who usage.User, force bool) (released []usage.Lease, ended []Ticket, err error) {
+func (k *Keeper) Release(ctx context.Context, ids []string, who usage.User,
+	force bool,
+) (released []usage.Lease, ended []Ticket, err error) {
 	_, err = k.updateReconciled(ctx, func(s *State, r *observed, holders []usage.Holder, closed []Closed) error {
 		if err := s.checkSourcesAnswered(r); err != nil {
 			return err
@@ -51,7 +53,8 @@ func (k *Keeper) Release(ctx context.Context, ids []string, who usage.User, forc
 				return &UnknownLeaseError{id}
 			}
 			e := ForceError{Lease: *l, Others: l.User == nil || l.User.UID != who.UID}
-			if i := slices.IndexFunc(holders, func(h usage.Holder) bool { return h.Lease != nil && h.Lease.ID == id }); i >= 0 && holders[i].State() != "expiring" {
+			if i := slices.IndexFunc(holders, func(h usage.Holder) bool { return h.Lease != nil && h.Lease.ID == id }); i >= 0 &&
+				holders[i].State() != "expiring" {
 				e.Holder = holders[i]
 			}
 			if !force && (e.Others || e.Holder.Lease != nil) {
@@ -106,8 +109,8 @@ func (k *Keeper) takeOut(ctx context.Context, from func(*State)) error {
 	return err
 }
 
-// checkSourcesAnswered returns the error for a state that is lost while a source that knows a part
-// of it does not answer: the look for clients, or an engine. The kubelet knows no part of
+// checkSourcesAnswered returns the error for a state that is lost while a source that knows a
+// part of it does not answer: the look for clients, or an engine. The kubelet knows no part of
 // it: the device plugin adds the leases of pods again.
 func (s *State) checkSourcesAnswered(r *observed) error {
 	if !s.New {
@@ -118,7 +121,8 @@ func (s *State) checkSourcesAnswered(r *observed) error {
 			return &unansweredError{l}
 		}
 	}
-	if i := slices.IndexFunc(r.looks, func(l Look) bool { return l.Engine != usage.Kubernetes && l.mayAnswerLater() }); i >= 0 {
+	if i := slices.IndexFunc(r.looks,
+		func(l Look) bool { return l.Engine != usage.Kubernetes && l.mayAnswerLater() }); i >= 0 {
 		return &unansweredError{r.looks[i]}
 	}
 	return nil

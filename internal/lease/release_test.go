@@ -75,8 +75,8 @@ func TestReleaseLeavesTheContainer(t *testing.T) {
 	}
 }
 
-// What came to nothing is given back, but not what has changed since; and a state
-// that is lost is not begun by it.
+// What came to nothing is given back, but not what has changed since; and a state that is lost
+// is not begun by it.
 func TestReturn(t *testing.T) {
 	other := lease(func(l *usage.Lease) { l.ID, l.GPUs = leaseB, gpus(1) })
 	lost := NewState("boot")

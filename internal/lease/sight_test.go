@@ -8,8 +8,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
-// eye is a source as an actor looks through it: it stops before it looks and
-// before it answers.
+// eye is a source as an actor looks through it: it stops before it looks and before it
+// answers.
 type eye struct {
 	*actor
 	engine, endpoint string

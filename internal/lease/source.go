@@ -20,8 +20,8 @@ const lookTurn = 200 * time.Millisecond
 
 // Source is one place to look for holders of GPUs.
 type Source interface {
-	// Name is the engine or Processes, and the endpoint: what a Lease carries
-	// as Engine and Endpoint.
+	// Name is the engine or Processes, and the endpoint: what a Lease carries as Engine and
+	// Endpoint.
 	Name() (engine, endpoint string)
 	// Look returns what is there now; beside an error it returns what it could see. It
 	// keeps the context's deadline as far as the system lets it.

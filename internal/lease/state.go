@@ -43,8 +43,8 @@ const (
 	markLasts = 5 * time.Second
 )
 
-// Waits reports whether the request shows signs of life at this uptime, so that
-// others have to let it go first.
+// Waits reports whether the request shows signs of life at this uptime, so that others have to
+// let it go first.
 func (t Ticket) Waits(uptime time.Duration) bool {
 	age := uptime - t.Marked
 	return t.Ended == nil && age <= markLasts && age >= -markLasts // a mark of the future is forged
@@ -71,8 +71,8 @@ type State struct {
 	Looked []gpu.BDF `json:"looked,omitempty"`
 	// LookedIn is the pid namespace from which those looks were taken.
 	LookedIn uint64 `json:"lookedIn,omitempty"`
-	// Lost says why the state before was lost; empty for a state
-	// that was read, or for the first after a boot.
+	// Lost says why the state before was lost; empty for a state that was read, or for the
+	// first after a boot.
 	Lost string `json:"-"`
 	// New is true for a state that was not read from a file.
 	New bool `json:"-"`

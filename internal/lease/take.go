@@ -21,7 +21,8 @@ func (e *unansweredError) Error() string {
 	if e.look.Engine == usage.Processes {
 		return fmt.Sprintf("no GPU can be given: the leases were lost, and %v; run the command again", e.look.Err)
 	}
-	return fmt.Sprintf("no GPU can be given: the leases were lost and %s, which knows some of them, does not answer: %v; run again when it does", e.look.Engine, e.look.Err)
+	return fmt.Sprintf(
+		"no GPU can be given: the leases were lost and %s, which knows some of them, does not answer: %v; run again when it does", e.look.Engine, e.look.Err)
 }
 
 func (e *unansweredError) Unwrap() error { return ErrBusy }

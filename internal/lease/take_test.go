@@ -226,8 +226,8 @@ func TestTakeAfterTheStateIsLost(t *testing.T) {
 	}
 }
 
-// Another client rebuilt the lease while we looked: our look is about the one
-// before, and says nothing of the container that came since.
+// Another client rebuilt the lease while we looked: our look is about the one before, and says
+// nothing of the container that came since.
 func TestTakeAfterAnotherRebuilt(t *testing.T) {
 	b := newBench(t, stateOf(lease()), dockerSees())
 	b.lives[clientA] = usage.Ended

@@ -184,10 +184,9 @@ func (w *world) lose(damage bool) {
 	w.forget()
 }
 
-// forget is what it means that the state is lost: all that is left are labels and
-// devices. A forged one may take the place of the lease then, once its client does
-// not speak for it any more, and a privileged container does not show which
-// devices are its own.
+// forget is what it means that the state is lost: all that is left are labels and devices. A
+// forged one may take the place of the lease then, once its client does not speak for it any
+// more, and a privileged container does not show which devices are its own.
 func (w *world) forget() {
 	w.losses++
 	for _, b := range w.docker.list {
@@ -201,9 +200,9 @@ func (w *world) forget() {
 	}
 }
 
-// rival notes that a container was started while others are about to do so. If it
-// ends before their turn, nothing tells that it is not over; only for a client of
-// start that lives is it known.
+// rival notes that a container was started while others are about to do so. If it ends before
+// their turn, nothing tells that it is not over; only for a client of start that lives is it
+// known.
 func (w *world) rival(id string) {
 	for _, d := range w.deals {
 		if d.box == id && !d.done {

@@ -54,7 +54,8 @@ func Open(c config.Log, p Program) *Log {
 // isForOthers reports whether opening failed because this user may not write the log, and the
 // user did not request it: the host's configuration did, for users who may write there.
 func isForOthers(c config.Log, err error) bool {
-	return os.Geteuid() != 0 && errors.Is(err, fs.ErrPermission) && c.Level.Origin == config.Path && c.File.Origin == config.Path
+	return os.Geteuid() != 0 && errors.Is(err, fs.ErrPermission) && c.Level.Origin == config.Path &&
+		c.File.Origin == config.Path
 }
 
 func open(c config.Log, p Program) (*Log, error) {

@@ -71,7 +71,8 @@ func (s Selector) LostLinks(ctx context.Context, state health.State) topology.Lo
 	isOut := func(index int) bool {
 		return !slices.ContainsFunc(state.GPUs, func(c health.Condition) bool { return c.Index == index })
 	}
-	return slices.DeleteFunc(topology.Lost(n), func(l topology.LostLink) bool { return isOut(l.GPUs[0]) || isOut(l.GPUs[1]) })
+	return slices.DeleteFunc(topology.Lost(n),
+		func(l topology.LostLink) bool { return isOut(l.GPUs[0]) || isOut(l.GPUs[1]) })
 }
 
 // Looker takes looks one after the other, and none of them for longer than Timeout. The
@@ -85,8 +86,8 @@ type Looker struct {
 	call Bounded[health.Look]
 }
 
-// Look takes a look. If that is not done within Timeout, it is a failed Look, and the next call
-// waits for it instead of starting another.
+// Look takes a look. If that is not done within Timeout, it is a failed Look, and the next
+// call waits for it instead of starting another.
 func (l *Looker) Look(ctx context.Context) (health.Look, error) {
 	look, err := l.call.Do(ctx, l.Timeout, l.Take)
 	switch {
@@ -138,9 +139,11 @@ func (b *Bounded[T]) Do(ctx context.Context, timeout time.Duration, call func(co
 }
 
 // Watch takes looks, each an interval after the one before, and shows the state after each and
-// what changed, until show fails or the context ends, whose error it returns. A look that fails,
-// and a host without GPUs, are states like others.
-func (l *Looker) Watch(ctx context.Context, interval time.Duration, state health.State, rules health.Rules, show func(health.State, []health.Change) error) error {
+// what changed, until show fails or the context ends, whose error it returns. A look that
+// fails, and a host without GPUs, are states like others.
+func (l *Looker) Watch(ctx context.Context, interval time.Duration, state health.State, rules health.Rules,
+	show func(health.State, []health.Change) error,
+) error {
 	pause := time.NewTimer(interval)
 	defer pause.Stop()
 	for {

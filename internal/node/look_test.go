@@ -12,8 +12,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/node"
 )
 
-// TestLookerLate: a look that hangs fails in time, none is started beside it, and what it gives
-// in the end counts.
+// TestLookerLate: a look that hangs fails in time, none is started beside it, and what it
+// gives in the end counts.
 func TestLookerLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var started atomic.Int32

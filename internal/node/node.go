@@ -42,7 +42,8 @@ var ErrUnknown = errors.New("no such node")
 type rootError struct{ node, root string }
 
 func (e rootError) Error() string {
-	return fmt.Sprintf("the node %q (--node, METAX_CTK_NODE) and the root %q (--root, METAX_CTK_ROOT) exclude one another: only the node %q has a root; leave one out", e.node, e.root, Host)
+	return fmt.Sprintf(
+		"the node %q (--node, METAX_CTK_NODE) and the root %q (--root, METAX_CTK_ROOT) exclude one another: only the node %q has a root; leave one out", e.node, e.root, Host)
 }
 
 func (e rootError) Is(target error) bool { return target == ErrUnknown }
@@ -87,7 +88,8 @@ func (s Selector) Load(ctx context.Context) (gpu.Node, error) {
 	switch {
 	case errors.Is(fileErr, fs.ErrNotExist) && errors.Is(err, sim.ErrUnknown):
 		meant := wording.Meant(s.Node, append(sim.Names(), Host)...)
-		return gpu.Node{}, fmt.Errorf("%w %q: neither a simulated node (metax-ctk sim list) nor a file%s", ErrUnknown, s.Node, meant)
+		return gpu.Node{},
+			fmt.Errorf("%w %q: neither a simulated node (metax-ctk sim list) nor a file%s", ErrUnknown, s.Node, meant)
 	case errors.Is(fileErr, fs.ErrNotExist):
 		return gpu.Node{}, fmt.Errorf("%w: %w", ErrUnknown, err)
 	case fileErr != nil:
@@ -131,7 +133,8 @@ func (s *Selector) readNodeFile() ([]byte, error) {
 // Sources is Load for a host, and says where the facts come from.
 func (s Selector) Sources(ctx context.Context) (node gpu.Node, sources discover.Sources, err error) {
 	if !s.IsHost() {
-		return node, sources, fmt.Errorf("%w with sources: all that is known of %q is in it; leave out --node", ErrUnknown, s.Node)
+		return node, sources,
+			fmt.Errorf("%w with sources: all that is known of %q is in it; leave out --node", ErrUnknown, s.Node)
 	}
 	host, recordErr, err := s.host()
 	if err == nil {
@@ -178,7 +181,8 @@ func (s Selector) discoverHost(ctx context.Context) (gpu.Node, error) {
 		return node, noGPU(err)
 	}
 	if !errors.Is(recordErr, fs.ErrNotExist) {
-		node.Warnings = append(node.Warnings, fmt.Sprintf("the recorded node cannot be used: %v; write it again: sudo metax-ctk cdi generate", recordErr))
+		node.Warnings = append(node.Warnings,
+			fmt.Sprintf("the recorded node cannot be used: %v; write it again: sudo metax-ctk cdi generate", recordErr))
 	}
 	return node, nil
 }
@@ -195,7 +199,8 @@ func readRecord(root *hostfs.Root) (r recorded, err error) {
 	if err != nil {
 		return r, err
 	}
-	beside := struct{ Inactive *[]gpu.BDF }{&r.Inactive} // not r: the Node would be decoded twice, at each start of a container
+	// not r: the Node would be decoded twice, at each start of a container
+	beside := struct{ Inactive *[]gpu.BDF }{&r.Inactive}
 	if r.Node, err = gpu.DecodeNode(text); err == nil {
 		err = json.Unmarshal(text, &beside)
 	}

@@ -112,7 +112,8 @@ func (c *Config) Mounts() []Mount {
 	var all []Mount
 	for v := range c.valueAt("mounts").Elements() {
 		all = append(all, Mount{
-			Destination: v.At("destination").Text(), Type: v.At("type").Text(), Source: v.At("source").Text(), Options: stringsOf(v.At("options")),
+			Destination: v.At("destination").Text(), Type: v.At("type").Text(), Source: v.At("source").Text(),
+			Options: stringsOf(v.At("options")),
 		})
 	}
 	return all

@@ -68,7 +68,8 @@ func fillFromHost(d *cdispecs.DeviceNode, look Looker) error {
 		d.Type = host.Type
 	}
 	if d.Type != host.Type {
-		return fmt.Errorf("%w: device %q is of type %q, and %q of the host of type %q", ErrEdits, d.Path, d.Type, d.HostPath, host.Type)
+		return fmt.Errorf("%w: device %q is of type %q, and %q of the host of type %q", ErrEdits, d.Path, d.Type, d.HostPath,
+			host.Type)
 	}
 	if d.Type != "p" && d.Major == 0 {
 		d.Major, d.Minor = int64(host.Major), int64(host.Minor)
@@ -115,5 +116,8 @@ func ociRule(r rule) specs.LinuxDeviceCgroup {
 }
 
 func ociDevice(d *cdispecs.DeviceNode) specs.LinuxDevice {
-	return specs.LinuxDevice{Path: d.Path, Type: d.Type, Major: d.Major, Minor: d.Minor, FileMode: d.FileMode, UID: d.UID, GID: d.GID}
+	return specs.LinuxDevice{
+		Path: d.Path, Type: d.Type, Major: d.Major, Minor: d.Minor, FileMode: d.FileMode, UID: d.UID,
+		GID: d.GID,
+	}
 }

@@ -68,5 +68,6 @@ func escapesMarkerCharacter(digits []byte) bool {
 		return false
 	}
 	c, err := strconv.ParseUint(string(digits[2:4]), 16, 8)
-	return err == nil && strings.IndexByte("/.-_=0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", byte(c)) >= 0
+	return err == nil &&
+		strings.IndexByte("/.-_=0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", byte(c)) >= 0
 }

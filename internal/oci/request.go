@@ -141,7 +141,8 @@ func (r *requestedNames) mount(m jsontree.Value) error {
 // deviceList returns the name below request.DeviceList in a mount of /dev/null.
 func deviceList(m jsontree.Value) (device string, ok bool) {
 	source, destination := m.At("source"), m.At("destination")
-	if source.Kind() != jsontree.String || destination.Kind() != jsontree.String || path.Clean(source.Text()) != "/dev/null" {
+	if source.Kind() != jsontree.String || destination.Kind() != jsontree.String ||
+		path.Clean(source.Text()) != "/dev/null" {
 		return "", false
 	}
 	return strings.CutPrefix(path.Clean(destination.Text()), request.DeviceList)

@@ -45,7 +45,10 @@ var (
 		{"user", &userShape},
 		{"capabilities", &shape{kind: jsontree.Object, fields: []field{{"bounding", &textsShape}}}},
 	}}
-	userShape  = shape{kind: jsontree.Object, fields: []field{{"uid", &idShape}, {"gid", &idShape}, {"additionalGids", &idsShape}}}
+	userShape = shape{
+		kind:   jsontree.Object,
+		fields: []field{{"uid", &idShape}, {"gid", &idShape}, {"additionalGids", &idsShape}},
+	}
 	rootShape  = shape{kind: jsontree.Object, fields: []field{{"path", &textShape}, {"readonly", &boolShape}}}
 	mountShape = shape{kind: jsontree.Object, fields: []field{
 		{"destination", &textShape}, {"type", &textShape}, {"source", &textShape}, {"options", &textsShape},
@@ -63,9 +66,15 @@ var (
 		{"poststop", &hookList},
 	}}
 	linuxShape = shape{kind: jsontree.Object, fields: []field{
-		{"namespaces", &shape{kind: jsontree.Array, each: &shape{kind: jsontree.Object, fields: []field{{"type", &textShape}}}}},
+		{
+			"namespaces",
+			&shape{kind: jsontree.Array, each: &shape{kind: jsontree.Object, fields: []field{{"type", &textShape}}}},
+		},
 		{"devices", &shape{kind: jsontree.Array, each: &deviceShape}},
-		{"resources", &shape{kind: jsontree.Object, fields: []field{{"devices", &shape{kind: jsontree.Array, each: &ruleShape}}}}},
+		{
+			"resources",
+			&shape{kind: jsontree.Object, fields: []field{{"devices", &shape{kind: jsontree.Array, each: &ruleShape}}}},
+		},
 		{"netDevices", &shape{kind: jsontree.Object, each: &anyShape}},
 		{"intelRdt", &anyShape},
 	}}

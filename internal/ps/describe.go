@@ -19,8 +19,10 @@ import (
 func Describe(node gpu.Node, report lease.Report, readings []gpu.Reading) Occupancy {
 	d := describer{node, map[uint32]string{}}
 	o := Occupancy{
-		APIVersion: lease.APIVersion, Kind: OccupancyKind, Summary: summarize(node, report.Holders), GPUs: make([]GPU, 0, len(node.GPUs)),
-		Containers: d.containers(report.Looks), Queue: d.queue(report), Sources: Sources(report.Looks), Lost: report.State.Lost,
+		APIVersion: lease.APIVersion, Kind: OccupancyKind, Summary: summarize(node, report.Holders),
+		GPUs:       make([]GPU, 0, len(node.GPUs)),
+		Containers: d.containers(report.Looks), Queue: d.queue(report), Sources: Sources(report.Looks),
+		Lost: report.State.Lost,
 	}
 	for _, g := range node.GPUs {
 		row := GPU{Index: g.Index, UUID: g.UUID, BDF: g.BDF, Healthy: g.Healthy, Parts: g.Parts(), Holders: []Holder{}}
@@ -159,7 +161,8 @@ func (d describer) holder(h usage.Holder, bdf gpu.BDF) Holder {
 
 func (d describer) lease(l usage.Lease, state string) Lease {
 	out := Lease{
-		ID: l.ID, GPUs: d.indices(l.GPUs), BDFs: l.GPUs, Slices: l.Slices, State: state, Shared: l.Shared, Verb: l.Verb, Engine: l.Engine,
+		ID: l.ID, GPUs: d.indices(l.GPUs), BDFs: l.GPUs, Slices: l.Slices, State: state, Shared: l.Shared, Verb: l.Verb,
+		Engine:   l.Engine,
 		Endpoint: l.Endpoint, Container: l.Container, PID: l.Client.PID, User: d.nameOf(l.User), Since: l.Since,
 	}
 	if l.User != nil {
@@ -171,12 +174,13 @@ func (d describer) lease(l usage.Lease, state string) Lease {
 func (d describer) container(c usage.Container) Container {
 	return Container{
 		Engine: c.Engine, Namespace: c.Namespace, ID: c.ID, Name: c.Name, Image: c.Image, Lease: c.Lease,
-		GPUs: d.indices(c.GPUs), Slices: c.Slices, Privileged: c.Privileged, Ignored: c.Ignored, State: c.State, Created: c.Created,
+		GPUs: d.indices(c.GPUs), Slices: c.Slices, Privileged: c.Privileged, Ignored: c.Ignored, State: c.State,
+		Created: c.Created,
 	}
 }
 
-// containers are the containers that have GPUs, name a lease or only ask for GPUs. One that both docker
-// and containerd list is docker's.
+// containers are the containers that have GPUs, name a lease or only ask for GPUs. One that
+// both docker and containerd list is docker's.
 func (d describer) containers(looks []lease.Look) []Container {
 	var found []usage.Container
 	for _, l := range looks {
@@ -200,7 +204,8 @@ func (d describer) queue(r lease.Report) []Waiting {
 	inLine := 0
 	for _, t := range r.State.Queue {
 		w := Waiting{
-			ID: t.ID, Count: t.Count, GPUs: d.indices(t.GPUs), State: InLine, PID: t.Client.PID, User: d.nameOf(t.User), Since: t.Since,
+			ID: t.ID, Count: t.Count, GPUs: d.indices(t.GPUs), State: InLine, PID: t.Client.PID, User: d.nameOf(t.User),
+			Since:   t.Since,
 			EndedBy: d.nameOf(t.Ended), WaitedSeconds: max(int64(r.Now.Sub(t.Since)/time.Second), 0),
 		}
 		switch {

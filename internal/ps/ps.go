@@ -193,14 +193,17 @@ type Leases struct {
 	Lost       string    `json:"lost,omitempty"`
 }
 
-// Facts describes the container with a key of usage.Container.Key. A container that
-// is not in Containers has no GPUs.
+// Facts describes the container with a key of usage.Container.Key. A container that is not in
+// Containers has no GPUs.
 func (o Occupancy) Facts(key string) usage.Facts {
 	for _, c := range o.Containers {
 		if usage.Key(c.Engine, c.Namespace, c.ID) != key {
 			continue
 		}
-		f := usage.Facts{Name: c.Name, Image: c.Image, Lease: c.Lease, Slices: c.Slices, Privileged: c.Privileged, Created: c.Created}
+		f := usage.Facts{
+			Name: c.Name, Image: c.Image, Lease: c.Lease, Slices: c.Slices, Privileged: c.Privileged,
+			Created: c.Created,
+		}
 		for _, g := range o.GPUs {
 			if slices.Contains(c.GPUs, g.Index) {
 				f.GPUs = append(f.GPUs, g.BDF)
@@ -211,8 +214,8 @@ func (o Occupancy) Facts(key string) usage.Facts {
 	return usage.Facts{}
 }
 
-// Answered returns why the source of an engine at an endpoint is not among those that were seen
-// completely; nil if it is. An absent one counts as unseen: its tasks may go on.
+// Answered returns why the source of an engine at an endpoint is not among those that were
+// seen completely; nil if it is. An absent one counts as unseen: its tasks may go on.
 func (o Occupancy) Answered(engine, endpoint string) error {
 	for _, s := range o.Sources {
 		switch {

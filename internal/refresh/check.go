@@ -64,7 +64,8 @@ func (c Comparison) Check() (Checked, error) {
 		}
 		have, err := cdi.Load(file.host, file.path)
 		if errors.Is(err, cdi.ErrSpec) {
-			found.Problems = append(found.Problems, cdi.Problem{Code: cdi.CodeFile, Subject: file.String(), Message: err.Error()})
+			found.Problems = append(found.Problems,
+				cdi.Problem{Code: cdi.CodeFile, Subject: file.String(), Message: err.Error()})
 			continue
 		} else if err != nil {
 			return found, err
@@ -158,7 +159,8 @@ func (c Comparison) listed(found *Checked) []specFile {
 			}
 		}
 		if len(files) == 0 && foreign != "" {
-			found.Problems = append(found.Problems, cdi.Problem{Code: cdi.CodeFile, Subject: foreign, Message: "another program's; not compared with this node"})
+			found.Problems = append(found.Problems,
+				cdi.Problem{Code: cdi.CodeFile, Subject: foreign, Message: "another program's; not compared with this node"})
 		} else if len(files) == 0 && class == classes[0] && (c.ByClass || !c.divided()) {
 			found.Problems = append(found.Problems, cdi.Problem{
 				Code: cdi.CodeFile, Subject: kind,

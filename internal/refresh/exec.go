@@ -17,9 +17,10 @@ const execTime = 30 * time.Second
 // errNoProgram reports a path that is not that of a program.
 var errNoProgram = errors.New("it is not an executable file")
 
-// Exec runs the program at an absolute path that the administrator wants to have run after a look with which the health
-// of the GPUs has changed. Its arguments are ADDRESS=CODE of each GPU with a problem, its most important one. For root
-// it must be a file that only root can replace.
+// Exec runs the program at an absolute path that the administrator wants to have run after a
+// look with which the health of the GPUs has changed. Its arguments are ADDRESS=CODE of each
+// GPU with a problem, its most important one. For root it must be a file that only root can
+// replace.
 func Exec(ctx context.Context, program string, look health.Look) error {
 	info, err := hostfs.Trust(program)
 	if err == nil && (!info.Mode().IsRegular() || info.Mode().Perm()&0o111 == 0) {

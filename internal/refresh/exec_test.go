@@ -12,8 +12,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/test/trusted"
 )
 
-// TestExec: the program gets the unhealthy GPUs as arguments and nothing of this process's environment, and is not run if
-// others could have written it.
+// TestExec: the program gets the unhealthy GPUs as arguments and nothing of this process's
+// environment, and is not run if others could have written it.
 func TestExec(t *testing.T) {
 	dir := trusted.Dir(t)
 	program, out := filepath.Join(dir, "program"), filepath.Join(dir, "out")

@@ -92,7 +92,8 @@ func (j Job) once(ctx context.Context, still func() error) (done Generation, err
 		return done, err
 	}
 	if from != nil && lacksControlNode(*from) && here && !j.Options.Partial {
-		return done, fmt.Errorf("%s is missing, and containers cannot use a GPU without it; nothing was written (is the driver loaded? metax-ctk doctor). To write anyway: --force", control)
+		return done, fmt.Errorf(
+			"%s is missing, and containers cannot use a GPU without it; nothing was written (is the driver loaded? metax-ctk doctor). To write anyway: --force", control)
 	}
 	if err := still(); err != nil {
 		return done, err
@@ -139,13 +140,14 @@ func (j Job) warnOfClash(kind string) {
 		}
 	}
 	if len(files) > 0 {
-		j.Warn(fmt.Sprintf("%s, another program's, defines the same devices of %s: Docker and other engines resolve none of %s while both files are there",
+		j.Warn(fmt.Sprintf(
+			"%s, another program's, defines the same devices of %s: Docker and other engines resolve none of %s while both files are there",
 			strings.Join(files, ", "), kind, wording.Some(names, 6)))
 	}
 }
 
-// Software writes the spec of MXMACA alone, or removes it if there is no MXMACA any more, and does not wait for the
-// node to settle: for a program that has just installed or removed one.
+// Software writes the spec of MXMACA alone, or removes it if there is no MXMACA any more, and
+// does not wait for the node to settle: for a program that has just installed or removed one.
 func (j Job) Software(ctx context.Context) ([]Written, error) {
 	lock, err := lockSpecs(ctx, j.outputRoot())
 	if err != nil {
@@ -181,9 +183,9 @@ func (j Job) requested() (*specs.Spec, *gpu.Node, error) {
 	return spec, &n, err
 }
 
-// others writes the specs of what the node has besides whole GPUs, and removes
-// those of what it no longer has. What cannot be found out of the software is a
-// warning: the GPUs are there nevertheless.
+// others writes the specs of what the node has besides whole GPUs, and removes those of what
+// it no longer has. What cannot be found out of the software is a warning: the GPUs are there
+// nevertheless.
 func (j Job) others(classes ...string) ([]Written, error) {
 	var all []Written
 	opt := j.Options

@@ -11,11 +11,12 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 )
 
-// verdicts has the problems of all GPUs as of the last look that changed them, a line for each.
+// verdicts has the problems of all GPUs as of the last look that changed them, a line for
+// each.
 const verdicts = "/run/metax-container-toolkit/health"
 
-// OnHealth requests a refresh if the GPUs of a host have other problems than at the look before, and
-// reports whether they have. A failed look says nothing.
+// OnHealth requests a refresh if the GPUs of a host have other problems than at the look
+// before, and reports whether they have. A failed look says nothing.
 func OnHealth(host *hostfs.Root, look health.Look) (changed bool, err error) {
 	if look.Failed != "" {
 		return false, nil

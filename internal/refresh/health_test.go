@@ -10,8 +10,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
-// TestOnHealth: the first look and each change request a refresh; the same look again and a look
-// that failed do not.
+// TestOnHealth: the first look and each change request a refresh; the same look again and a
+// look that failed do not.
 func TestOnHealth(t *testing.T) {
 	host := simtest.Write(t, sim.Tree{"run": sim.Dir{}})
 	look := func(codes ...string) health.Look {

@@ -30,8 +30,8 @@ func (j Job) newSettler() *settler {
 	}
 }
 
-// looking returns a look at what the kernel shows and at what is installed. It runs
-// no vendor's program, because it is done often, and while a driver comes up.
+// looking returns a look at what the kernel shows and at what is installed. It runs no
+// vendor's program, because it is done often, and while a driver comes up.
 func looking(host *hostfs.Root) func() (observation, error) {
 	// The file that is looked for may be large; once is enough.
 	module := sync.OnceValue(func() sysfs.Module { return sysfs.ReadModule(host, nil) })

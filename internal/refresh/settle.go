@@ -47,11 +47,10 @@ type settler struct {
 	pause       func(context.Context, time.Duration) error
 }
 
-// settle looks at the node until two looks agree and nothing is missing, and
-// returns what they agree on. What the node had before and no longer has counts as
-// gone only if no look found it, from the first to the last possible: a boot that is
-// half done makes no spec smaller. It fails if the node lacks something at the end,
-// and at once if there is nothing to wait for.
+// settle looks at the node until two looks agree and nothing is missing, and returns what they
+// agree on. What the node had before and no longer has counts as gone only if no look found
+// it, from the first to the last possible: a boot that is half done makes no spec smaller. It
+// fails if the node lacks something at the end, and at once if there is nothing to wait for.
 func (s *settler) settle(ctx context.Context, end time.Time) (observation, error) {
 	var last observation
 	for first := true; ; first = false {
@@ -99,9 +98,11 @@ func (s *settler) decide(g observation, agreed bool, gone []string) (observation
 	case g.driver != nil:
 		return observation{}, g.driver
 	case g.lacks != "" && !s.partial:
-		return observation{}, fmt.Errorf("after %v %s; nothing was written; to write the spec without them: --force", s.limit, g.lacks)
+		return observation{},
+			fmt.Errorf("after %v %s; nothing was written; to write the spec without them: --force", s.limit, g.lacks)
 	case len(lost) > 0:
-		return observation{}, fmt.Errorf("%s appeared and disappeared within %v; nothing was written", strings.Join(lost, ", "), s.limit)
+		return observation{},
+			fmt.Errorf("%s appeared and disappeared within %v; nothing was written", strings.Join(lost, ", "), s.limit)
 	case !agreed:
 		return observation{}, fmt.Errorf("%w for %v; nothing was written", errMoved, s.limit)
 	}
@@ -120,10 +121,10 @@ func sleepContext(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// whenSettled makes specs with once for a node that is at rest. Once calls still before
-// it writes, and ends with what that returns. A node that changes in the meantime,
-// or while the specs are written, is waited for and looked at again, so that what
-// happens before the end is not missed.
+// whenSettled makes specs with once for a node that is at rest. Once calls still before it
+// writes, and ends with what that returns. A node that changes in the meantime, or while the
+// specs are written, is waited for and looked at again, so that what happens before the end is
+// not missed.
 func (s *settler) whenSettled(ctx context.Context, once func(still func() error) error) error {
 	end := s.now().Add(s.limit)
 	for {

@@ -14,8 +14,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/discover"
 )
 
-// A look in short: the names of what is here, then after "-" what is still missing,
-// or "none" or "unloaded".
+// A look in short: the names of what is here, then after "-" what is still missing, or "none"
+// or "unloaded".
 func observed(text string) observation {
 	here, lacks, _ := strings.Cut(text, " -")
 	g := observation{here: strings.Fields(here), fingerprint: text, lacks: lacks}
@@ -28,8 +28,8 @@ func observed(text string) observation {
 	return g
 }
 
-// watched is a settler of two seconds that sees one look after the other, the last
-// one forever, on a clock that nothing but pausing moves.
+// watched is a settler of two seconds that sees one look after the other, the last one
+// forever, on a clock that nothing but pausing moves.
 func watched(known string, looks ...string) (s *settler, seen func() int) {
 	var clock time.Time
 	n := 0

@@ -54,7 +54,8 @@ func (m Maker) Spec(opt cdi.Options) (*specs.Spec, error) {
 	}
 	spec, err := generate(node, opt)
 	if d := node.Driver; err == nil && opt.Hook == "" && d != nil && d.Path != "" {
-		m.Warn(fmt.Sprintf("containers will not find mx-smi by its bare name: there is no %s beside metax-ctk; install it, or name it: --hook PATH", hookName))
+		m.Warn(fmt.Sprintf(
+			"containers will not find mx-smi by its bare name: there is no %s beside metax-ctk; install it, or name it: --hook PATH", hookName))
 	}
 	return spec, err
 }
@@ -71,7 +72,8 @@ func (m Maker) hook(opt cdi.Options) (string, error) {
 // software makes the spec of the host's MXMACA, with a device for each version.
 func (m Maker) software(opt cdi.Options) (*specs.Spec, error) {
 	if !m.Selector.IsHost() {
-		return nil, &ArgumentError{fmt.Errorf("the files of node %q are not on this host, so it has no MXMACA to give", m.Selector.Node)}
+		return nil,
+			&ArgumentError{fmt.Errorf("the files of node %q are not on this host, so it has no MXMACA to give", m.Selector.Node)}
 	}
 	all, warnings, err := maca.All(m.Host)
 	m.Warn(warnings...)
@@ -82,21 +84,24 @@ func (m Maker) software(opt cdi.Options) (*specs.Spec, error) {
 		m.Warn(found.Warnings...)
 	}
 	for _, s := range cdi.Nameless(all) {
-		m.Warn(fmt.Sprintf("MXMACA in %s is left out: its version %q does not distinguish it from the others", s.Dir, s.Version))
+		m.Warn(
+			fmt.Sprintf("MXMACA in %s is left out: its version %q does not distinguish it from the others", s.Dir, s.Version))
 	}
 	spec, err := cdi.GenerateSoftware(all, opt)
 	if errors.Is(err, cdi.ErrNoHook) {
-		return nil, fmt.Errorf("%w: the engine would not find a %s beside metax-ctk; install it, or name it: --hook PATH", err, hookName)
+		return nil,
+			fmt.Errorf("%w: the engine would not find a %s beside metax-ctk; install it, or name it: --hook PATH", err, hookName)
 	}
 	return spec, err
 }
 
-// hookPath is the path for a spec: the one given, or else that of the program
-// beside this one; empty if there is none.
+// hookPath is the path for a spec: the one given, or else that of the program beside this one;
+// empty if there is none.
 func hookPath(given string) (string, error) {
 	if given != "" {
 		if !filepath.IsAbs(given) || filepath.Clean(given) != given {
-			return "", &ArgumentError{fmt.Errorf(`--hook %q is not a clean absolute path (no ".", "..", "//" or "/" at the end)`, given)}
+			return "",
+				&ArgumentError{fmt.Errorf(`--hook %q is not a clean absolute path (no ".", "..", "//" or "/" at the end)`, given)}
 		}
 		return given, nil
 	}

@@ -38,8 +38,8 @@ const (
 //	                     in CSV, with the keys count, device, driver,
 //	                     capabilities and options
 //
-// The quotes that docker wants around "device=0,2" may be missing, as a shell
-// removes them: fields without a key after device= are more IDs. Errors are
+// The quotes that docker wants around "device=0,2" may be missing, as a shell removes them:
+// fields without a key after device= are more IDs. Errors are
 // *ValueError.
 func Parse(s string) (Request, error) {
 	v := value(s)
@@ -113,7 +113,8 @@ func (v value) fields(fields []string) (Request, error) {
 			}
 		default:
 			if strings.Contains(key, "/") {
-				return v.fail("write --device="+field+" for it", "%q is a CDI device, but neither %s nor %s", field, CDIKind, SliceKind)
+				return v.fail("write --device="+field+" for it", "%q is a CDI device, but neither %s nor %s", field, CDIKind,
+					SliceKind)
 			}
 			return v.fail("the keys are count, device, driver and capabilities", "unknown key %q", key)
 		}
@@ -209,7 +210,8 @@ func (v value) list(items []string) (Request, error) {
 			r.IDs = append(r.IDs, id)
 		}
 		if len(r.IDs) > 0 && len(r.Slices) > 0 {
-			return Request{}, &ValueError{Value: string(v), Err: ErrMixed, Hint: "request whole GPUs, as in [0,2], or slices, as in [sgpu:UUID]"}
+			return Request{},
+				&ValueError{Value: string(v), Err: ErrMixed, Hint: "request whole GPUs, as in [0,2], or slices, as in [sgpu:UUID]"}
 		}
 		for _, name := range names {
 			switch {
@@ -248,8 +250,8 @@ func parseIndex(s string) (index int, ok bool) {
 	return int(n), err == nil && len(s) <= 4
 }
 
-// expandRange returns the indices of a range, or any other ID by itself; nil for a range that does
-// not go up or ends above maxIndex.
+// expandRange returns the indices of a range, or any other ID by itself; nil for a range that
+// does not go up or ends above maxIndex.
 func expandRange(id string) (all []string) {
 	first, last, ok := cutRange(id)
 	if !ok {

@@ -25,8 +25,8 @@ const (
 	// A mount from /dev/null to DeviceList + NAME, in the container, requests the GPU
 	// of that name.
 	DeviceList = "/var/run/metax-container-devices/"
-	// VisibleDevices is the variable in which a container requests GPUs where the settings allow
-	// that, because an image can set it.
+	// VisibleDevices is the variable in which a container requests GPUs where the settings
+	// allow that, because an image can set it.
 	VisibleDevices = "METAX_VISIBLE_DEVICES"
 )
 

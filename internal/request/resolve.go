@@ -101,7 +101,8 @@ func findGPU(id string, gpus []gpu.GPU) (int, error) {
 	for _, i := range found {
 		names = append(names, describeGPU(gpus[i]))
 	}
-	return 0, fmt.Errorf("GPU %q is ambiguous: %s; use the UUID or PCI address (metax-ctk device list)", id, strings.Join(names, " or "))
+	return 0, fmt.Errorf("GPU %q is ambiguous: %s; use the UUID or PCI address (metax-ctk device list)", id,
+		strings.Join(names, " or "))
 }
 
 // unreadIDs says how the IDs of GPUs become known, if the ID may be a UUID or serial number
@@ -120,7 +121,8 @@ func unreadIDs(id string, gpus []gpu.GPU) string {
 func tooShort(id string, gpus []gpu.GPU) string {
 	for _, g := range gpus {
 		if len(id) < minUUIDPart && len(g.UUID) > minUUIDPart && g.UUID[:len(id)].Equal(id) {
-			return fmt.Sprintf("; the beginning of a UUID needs at least %d characters, such as %s", minUUIDPart, g.UUID[:minUUIDPart])
+			return fmt.Sprintf("; the beginning of a UUID needs at least %d characters, such as %s", minUUIDPart,
+				g.UUID[:minUUIDPart])
 		}
 	}
 	return ""

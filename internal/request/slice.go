@@ -19,7 +19,8 @@ func (r Request) resolveSlices(gpus []gpu.GPU) (Selection, error) {
 			return Selection{}, err
 		}
 		if first, ok := by[ref]; ok {
-			return Selection{}, fmt.Errorf("slice %q and slice %q: both are %s; name it once", first, id, describeSlice(gpus, ref))
+			return Selection{},
+				fmt.Errorf("slice %q and slice %q: both are %s; name it once", first, id, describeSlice(gpus, ref))
 		}
 		by[ref] = id
 		refs = append(refs, ref)

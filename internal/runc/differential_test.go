@@ -35,8 +35,8 @@ func realRuntimes(t *testing.T) map[string][]string {
 	return found
 }
 
-// helpFlag is a flag in the help of runc ("--bundle value, -b value") or crun
-// ("-b, --bundle=DIR").
+// helpFlag is a flag in the help of runc ("--bundle value, -b value") or crun ("-b,
+// --bundle=DIR").
 var helpFlag = regexp.MustCompile(`(?:^|[\s,])(--?[a-zA-Z?][a-z-]*)(=[A-Z]+| value|)`)
 
 // TestFlagsOfRealRuntimes checks that Scan knows the flags in the help of every

@@ -32,8 +32,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// childEnvironment makes the test binary a child. The race detector would have
-// it sleep for a second before it ends.
+// childEnvironment makes the test binary a child. The race detector would have it sleep for a
+// second before it ends.
 func childEnvironment() []string {
 	return append(os.Environ(), childVariable+"=1", "GORACE=atexit_sleep_ms=0")
 }

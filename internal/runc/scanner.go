@@ -11,7 +11,8 @@ type scanner struct {
 	ended  bool   // after "--", where only words follow
 }
 
-// nextArgument returns a flag's name without dashes and its value, or an empty name and a word.
+// nextArgument returns a flag's name without dashes and its value, or an empty name and a
+// word.
 func (s *scanner) nextArgument() (name, value string, ok bool) {
 	if s.rest != "" {
 		name, value = s.nextLetter()

@@ -46,8 +46,8 @@ func hasOther(e Engine, s engine.Setup) bool {
 	return slices.ContainsFunc(e.OurRuntimes(s), func(name string) bool { return name != s.Name })
 }
 
-// removalChanges is what has to be changed to take our runtime out. With the last of its names,
-// a file that has no other edits since becomes what it was.
+// removalChanges is what has to be changed to take our runtime out. With the last of its
+// names, a file that has no other edits since becomes what it was.
 func removalChanges(e Engine, o Order) ([]backup.Change, error) {
 	changes, err := e.Remove(o.Setup)
 	if err != nil {
@@ -71,7 +71,9 @@ func removalChanges(e Engine, o Order) ([]backup.Change, error) {
 }
 
 // carryOut plans the changes and makes them, unless they are only to be shown.
-func (h Host) carryOut(ctx context.Context, e Engine, o Order, plan func() ([]backup.Change, error), done *Outcome) error {
+func (h Host) carryOut(ctx context.Context, e Engine, o Order, plan func() ([]backup.Change, error),
+	done *Outcome,
+) error {
 	changes, err := plan()
 	if err == nil && len(changes) > 0 && !o.DryRun {
 		// Once more, while no other metax-ctk does.

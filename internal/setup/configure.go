@@ -179,7 +179,8 @@ func (h Host) ownProgram(o Order, given, name, option string) (string, error) {
 		return p, nil
 	}
 	if info, err := h.Root.Stat(p); err != nil || !info.Mode.IsRegular() || info.Mode&0o111 == 0 {
-		return "", fmt.Errorf("no program %s that an engine could run; install it, or name it: --%s PATH", h.Root.Join(p), option)
+		return "",
+			fmt.Errorf("no program %s that an engine could run; install it, or name it: --%s PATH", h.Root.Join(p), option)
 	}
 	return p, nil
 }
@@ -189,7 +190,8 @@ func (h Host) engines(ctx context.Context, o Order) ([]Engine, error) {
 	if o.Engine != Auto {
 		if file := o.Options.Config; file != "" && h.Root.Real() && os.Geteuid() == 0 {
 			if err := hostfs.Reach(file); err != nil {
-				return nil, fmt.Errorf("--config %s: %w; another user could redirect root to a different file. Use a path that only root can change, or run as that user", file, err)
+				return nil, fmt.Errorf(
+					"--config %s: %w; another user could redirect root to a different file. Use a path that only root can change, or run as that user", file, err)
 			}
 		}
 		e, err := h.Named(ctx, o.Engine, o.Options)
@@ -197,7 +199,8 @@ func (h Host) engines(ctx context.Context, o Order) ([]Engine, error) {
 	}
 	found, err := h.Found(ctx)
 	if err == nil && len(found) == 0 {
-		err = errors.New("no container engine was found on this host: install one, or name it: metax-ctk runtime configure --engine docker")
+		err = errors.New(
+			"no container engine was found on this host: install one, or name it: metax-ctk runtime configure --engine docker")
 	}
 	return found, err
 }

@@ -201,7 +201,10 @@ func (h Host) skipReason(input func() (containerd.Input, error)) string {
 // installedUnit is the first unit that is installed, or else the first.
 func (h Host) installedUnit(units []string) string {
 	i := slices.IndexFunc(units, func(unit string) bool {
-		return slices.ContainsFunc([]string{"/etc/systemd/system/", "/usr/local/lib/systemd/system/", "/usr/lib/systemd/system/", "/lib/systemd/system/"}, func(dir string) bool {
+		return slices.ContainsFunc([]string{
+			"/etc/systemd/system/", "/usr/local/lib/systemd/system/",
+			"/usr/lib/systemd/system/", "/lib/systemd/system/",
+		}, func(dir string) bool {
 			return h.Root.Exists(dir + unit + ".service")
 		})
 	})
@@ -216,7 +219,8 @@ func (h Host) verifyContainerd(ctx context.Context, e Engine, place containerd.P
 	if err != nil {
 		return []Proof{failedProof("the configuration can be read", err)}
 	}
-	proofs := append([]Proof{h.startedSince(place.Socket, e.Files)}, proveRegistered(s, state.Runtimes[s.Name], state.Default)...)
+	proofs := append([]Proof{h.startedSince(place.Socket, e.Files)},
+		proveRegistered(s, state.Runtimes[s.Name], state.Default)...)
 	if s.CDI {
 		proofs = append(proofs, proveContainerdCDI(e.Version, state.CDI))
 	}
@@ -229,7 +233,10 @@ func (h Host) verifyContainerd(ctx context.Context, e Engine, place containerd.P
 func proveContainerdCDI(v engine.Version, cdi engine.Switch) Proof {
 	p := Proof{What: "CDI is on in the CRI", OK: cdi == engine.On || (cdi == engine.Unset && v.AtLeast(2, 0))}
 	if v.Before(1, 7) {
-		return Proof{What: p.What, Unknown: true, Detail: fmt.Sprintf("containerd %v has no CDI; pods get GPUs by the runtime", v)}
+		return Proof{
+			What: p.What, Unknown: true,
+			Detail: fmt.Sprintf("containerd %v has no CDI; pods get GPUs by the runtime", v),
+		}
 	}
 	return p
 }
@@ -274,5 +281,6 @@ func (h Host) tryContainerd(ctx context.Context, s engine.Setup) Proof {
 		// With the default cgroup, the directory of the namespace would stay.
 		"run", "--rm", "--rootfs", "--cgroup", "/"+name, "--runc-binary", s.Runtime,
 		"--annotation", "metax-tech.com/gpu=all", dir, name,
-	), in("tasks", "kill", "--signal", "SIGKILL", name), in("tasks", "delete", "--force", name), in("containers", "delete", name))
+	), in("tasks", "kill", "--signal", "SIGKILL", name), in("tasks", "delete", "--force", name), in("containers", "delete",
+		name))
 }

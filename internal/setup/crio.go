@@ -17,7 +17,10 @@ import (
 const crioSocket = "/run/crio/crio.sock"
 
 func (h Host) crioEngine(ctx context.Context, o Options) Engine {
-	e := Engine{Name: "crio", Program: h.Program("crio"), Config: cmp.Or(o.Config, crio.Main), Version: o.Version, Files: []string{crio.DropIn, crio.Hook}}
+	e := Engine{
+		Name: "crio", Program: h.Program("crio"), Config: cmp.Or(o.Config, crio.Main), Version: o.Version,
+		Files: []string{crio.DropIn, crio.Hook},
+	}
 	e.configPath = e.Config
 	if !e.Version.Known() {
 		e.Version = h.programVersion(ctx, e.Program)
@@ -55,10 +58,14 @@ func (h Host) verifyCRIO(ctx context.Context, e Engine, s engine.Setup) []Proof 
 	proofs := append([]Proof{started}, proveRegistered(s, state.Runtimes[s.Name], state.Default)...)
 	if s.CDI {
 		proofs = append(proofs, Proof{
-			What: "it reads CDI specs", OK: len(state.SpecDirs) > 0 || e.Version.AtLeast(1, 23), Detail: strings.Join(state.SpecDirs, ", "),
+			What: "it reads CDI specs", OK: len(state.SpecDirs) > 0 || e.Version.AtLeast(1, 23),
+			Detail: strings.Join(state.SpecDirs, ", "),
 		})
 	}
-	return append(proofs, Proof{What: "a container sees the GPUs", Unknown: true, Detail: "CRI-O starts a container only for a pod with an image"})
+	return append(proofs, Proof{
+		What: "a container sees the GPUs", Unknown: true,
+		Detail: "CRI-O starts a container only for a pod with an image",
+	})
 }
 
 // readFile reads one file; its text is nil if it does not exist.

@@ -21,7 +21,10 @@ import (
 const dockerSocket = "/var/run/docker.sock"
 
 func (h Host) dockerEngine(ctx context.Context, o Options) Engine {
-	e := Engine{Name: "docker", Program: h.Program("dockerd"), Config: cmp.Or(o.Config, docker.Path), Version: o.Version, runtimesByName: true}
+	e := Engine{
+		Name: "docker", Program: h.Program("dockerd"), Config: cmp.Or(o.Config, docker.Path), Version: o.Version,
+		runtimesByName: true,
+	}
 	e.configPath = e.Config
 	e.Files = []string{e.Config}
 	if !e.Version.Known() {
@@ -127,7 +130,8 @@ func (h Host) verifyDocker(ctx context.Context, s engine.Setup) []Proof {
 	proofs := append([]Proof{{What: "the daemon answers", OK: true, Detail: "Docker " + v.String()}},
 		proveRegistered(s, said.Runtimes[s.Name].Path, said.DefaultRuntime)...)
 	if s.CDI && v.AtLeast(25, 0) {
-		proofs = append(proofs, Proof{What: "CDI is on", OK: len(said.CDISpecDirs) > 0, Detail: strings.Join(said.CDISpecDirs, ", ")})
+		proofs = append(proofs,
+			Proof{What: "CDI is on", OK: len(said.CDISpecDirs) > 0, Detail: strings.Join(said.CDISpecDirs, ", ")})
 	}
 	if s.CDI && v.AtLeast(28, 2) {
 		var ids []string
@@ -171,7 +175,8 @@ func (h Host) tryDocker(ctx context.Context, s engine.Setup, byCDI bool) []Proof
 	}
 	defer os.RemoveAll(dir)
 	archive := filepath.Join(dir, "empty.tar")
-	if _, err := atomicfile.Write(archive, make([]byte, endOfTar), atomicfile.Options{Perm: 0o600, NoSync: true}); err != nil {
+	if _, err := atomicfile.Write(archive, make([]byte, endOfTar),
+		atomicfile.Options{Perm: 0o600, NoSync: true}); err != nil {
 		return []Proof{failedProof(what, err)}
 	}
 	daemon, err := h.daemon()
@@ -186,7 +191,8 @@ func (h Host) tryDocker(ctx context.Context, s engine.Setup, byCDI bool) []Proof
 		return []Proof{failedProof(what, err)}
 	}
 	run := func(what string, args ...string) Proof {
-		line := append(here("run", "--rm", "--name", name, "--network", "none", "--volume", h.Self+":"+programPath+":ro"), args...)
+		line := append(here("run", "--rm", "--name", name, "--network", "none", "--volume", h.Self+":"+programPath+":ro"),
+			args...)
 		return h.tryContainer(ctx, what, client, append(line, name), here("rm", "--force", name))
 	}
 	var proofs []Proof

@@ -46,10 +46,10 @@ func flagValue(flags []string, name string) string {
 	return ""
 }
 
-// checkDockerKeys fails if dockerd refuses the file as it is: then it would not start again, and
-// the edit would seem to be the reason. It asks dockerd, which can validate from 23.0 on. What
-// dockerd says of an empty file as well is not about this one: its unit may have the option that
-// is missing, such as --userland-proxy=false.
+// checkDockerKeys fails if dockerd refuses the file as it is: then it would not start again,
+// and the edit would seem to be the reason. It asks dockerd, which can validate from 23.0 on.
+// What dockerd says of an empty file as well is not about this one: its unit may have the
+// option that is missing, such as --userland-proxy=false.
 func (h Host) checkDockerKeys(ctx context.Context, e Engine, in docker.Input) error {
 	if h.Run == nil || e.Program == "" || in.Text == nil || e.Version.Before(23, 0) {
 		return nil
@@ -64,7 +64,8 @@ func (h Host) checkDockerKeys(ctx context.Context, e Engine, in docker.Input) er
 	return fmt.Errorf("dockerd refuses %s as it is; correct it first: %s", in.Path, terminal.Line(refusal))
 }
 
-// pathInRoot is the path of a file as the programs of the host see it, which Run runs below its root.
+// pathInRoot is the path of a file as the programs of the host see it, which Run runs below
+// its root.
 func (h Host) pathInRoot(place string) string {
 	if h.Root.Real() {
 		return place
@@ -90,7 +91,8 @@ func (h Host) dockerRefuses(ctx context.Context, e Engine, path string) string {
 func (h Host) checkDockerFlags(e Engine, named bool, changes []engine.Change) error {
 	flags := h.dockerFlags()
 	if file := flagValue(flags, "--config-file"); file != "" && file != e.Config && !named {
-		return fmt.Errorf("dockerd runs with --config-file %s and does not read %s; configure that file: --config %[1]s", file, e.Config)
+		return fmt.Errorf("dockerd runs with --config-file %s and does not read %s; configure that file: --config %[1]s",
+			file, e.Config)
 	}
 	for _, c := range changes {
 		before, err := docker.Read(docker.Input{Text: c.Before})
@@ -110,7 +112,8 @@ func (h Host) checkDockerFlags(e Engine, named bool, changes []engine.Change) er
 			{"features", "--feature", before.CDI == engine.Unset && after.CDI != engine.Unset},
 		} {
 			if value := flagValue(flags, key.flag); key.added && value != "" {
-				return fmt.Errorf("dockerd runs with %s=%s, and would not start if %s were also in %s: remove the option from its unit first", key.flag, value, key.name, h.Root.Join(e.Config))
+				return fmt.Errorf(
+					"dockerd runs with %s=%s, and would not start if %s were also in %s: remove the option from its unit first", key.flag, value, key.name, h.Root.Join(e.Config))
 			}
 		}
 	}

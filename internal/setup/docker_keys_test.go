@@ -62,8 +62,8 @@ esac
 	}
 }
 
-// TestNotStarted: k3s and rke2 write their configuration when they start; without it, nothing is
-// written in its place.
+// TestNotStarted: k3s and rke2 write their configuration when they start; without it, nothing
+// is written in its place.
 func TestNotStarted(t *testing.T) {
 	for _, name := range []string{"k3s", "rke2"} {
 		h := newHost(t, map[string]string{"/etc/hostname": "n\n"})

@@ -69,7 +69,9 @@ func (e Engine) OurRuntimes(s engine.Setup) []string {
 
 // useEditor sets the functions of an engine to those of its editor. Each call reads the
 // files anew, and changes get their paths on this machine.
-func useEditor[In any](h Host, e *Engine, input func() (In, error), read func(In) (engine.State, error), configure, remove func(In, engine.Setup) ([]engine.Change, error)) {
+func useEditor[In any](h Host, e *Engine, input func() (In, error), read func(In) (engine.State, error), configure,
+	remove func(In, engine.Setup) ([]engine.Change, error),
+) {
 	e.State = func() (engine.State, error) {
 		in, err := input()
 		if err != nil {
@@ -180,7 +182,8 @@ func (h Host) Named(ctx context.Context, name string, o Options) (Engine, error)
 }
 
 func unknownEngine(name string) error {
-	return fmt.Errorf("%w %q: %s, or auto%s", ErrUnknown, name, strings.Join(Names(), ", "), wording.Meant(name, append(Names(), Auto)...))
+	return fmt.Errorf("%w %q: %s, or auto%s", ErrUnknown, name, strings.Join(Names(), ", "),
+		wording.Meant(name, append(Names(), Auto)...))
 }
 
 // Found returns the installed engines, also those that are skipped.

@@ -10,11 +10,11 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/dockerd"
 )
 
-// Finish makes each engine of the outcomes of an order read its configuration, and verifies it.
-// It asks agrees before an engine restarts; a reload needs no leave. An engine that was changed
-// by an earlier run, and has not read that, restarts as well. Errors of single engines do not stop
-// the others; they are in their outcomes too. An outcome with Activate that is not Activated is
-// left to the caller. Below another root it does nothing.
+// Finish makes each engine of the outcomes of an order read its configuration, and verifies
+// it. It asks agrees before an engine restarts; a reload needs no leave. An engine that was
+// changed by an earlier run, and has not read that, restarts as well. Errors of single engines
+// do not stop the others; they are in their outcomes too. An outcome with Activate that is not
+// Activated is left to the caller. Below another root it does nothing.
 func (h Host) Finish(ctx context.Context, o Order, all []Outcome, agrees func(Outcome) bool) error {
 	if !h.Root.Real() {
 		return nil // no engine runs there
@@ -64,9 +64,9 @@ func (h Host) finishEngine(ctx context.Context, o Order, one *Outcome, agrees fu
 // isRestart reports whether a command of Activate ends the engine.
 func isRestart(line string) bool { return strings.Contains(line, " restart ") }
 
-// stoppedContainers are the names, sorted, of the containers that end when a command makes an engine
-// read its configuration: those of Docker without live-restore. The containers of the other engines
-// go on. It is nil if the engine cannot be asked, as one that does not run.
+// stoppedContainers are the names, sorted, of the containers that end when a command makes an
+// engine read its configuration: those of Docker without live-restore. The containers of the
+// other engines go on. It is nil if the engine cannot be asked, as one that does not run.
 func (h Host) stoppedContainers(ctx context.Context, e Engine, line string) (names []string) {
 	if e.Name != "docker" || !isRestart(line) {
 		return nil

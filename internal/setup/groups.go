@@ -8,8 +8,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
-// Groups are the groups, other than root's, that may open the device nodes of GPUs: their names on
-// this machine, their numbers below another root.
+// Groups are the groups, other than root's, that may open the device nodes of GPUs: their
+// names on this machine, their numbers below another root.
 func (h Host) Groups(node gpu.Node) []string {
 	var names []string
 	for _, path := range deviceNodes(node) {

@@ -30,7 +30,8 @@ func (h Host) At(p string) (string, error) {
 		return "", &backup.LinkError{Path: h.Root.Join(p), Problem: "leads nowhere on that host"}
 	}
 	if firstName(target) != firstName(place) {
-		return "", &backup.LinkError{Path: h.Root.Join(p), Problem: fmt.Sprintf("points to %s, but the toolkit follows links only within /%s: replace the link by a file, or name one with --config", target, firstName(place))}
+		return "", &backup.LinkError{Path: h.Root.Join(p), Problem: fmt.Sprintf(
+			"points to %s, but the toolkit follows links only within /%s: replace the link by a file, or name one with --config", target, firstName(place))}
 	}
 	return h.Root.Join(target), nil
 }

@@ -14,7 +14,10 @@ import (
 )
 
 func (h Host) podmanEngine(ctx context.Context, o Options) Engine {
-	e := Engine{Name: "podman", Program: h.Program("podman"), Config: cmp.Or(o.Config, podman.Main), Version: o.Version, Files: []string{podman.DropIn}}
+	e := Engine{
+		Name: "podman", Program: h.Program("podman"), Config: cmp.Or(o.Config, podman.Main), Version: o.Version,
+		Files: []string{podman.DropIn},
+	}
 	e.configPath = e.Config
 	if !e.Version.Known() {
 		e.Version = h.programVersion(ctx, e.Program)

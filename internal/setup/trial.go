@@ -19,7 +19,8 @@ import (
 // inspect is the command for a failure whose cause may be anywhere on the node.
 const inspect = "metax-ctk doctor"
 
-// failedProof is the Proof of a check that failed for a reason that may be anywhere on the node.
+// failedProof is the Proof of a check that failed for a reason that may be anywhere on the
+// node.
 func failedProof(what string, err error) Proof {
 	return Proof{What: what, Detail: err.Error(), Fix: inspect}
 }
@@ -149,7 +150,10 @@ func (h Host) makeRootfs() (dir string, remove func(), err error) {
 // proveRegistered checks that an engine has our runtime under its name, and as the
 // default one if requested.
 func proveRegistered(s engine.Setup, path, byDefault string) []Proof {
-	p := Proof{What: fmt.Sprintf("the runtime %q is registered", s.Name), OK: path != "" && path == s.Runtime, Detail: path}
+	p := Proof{
+		What: fmt.Sprintf("the runtime %q is registered", s.Name), OK: path != "" && path == s.Runtime,
+		Detail: path,
+	}
 	if !p.OK && path != "" {
 		p.Detail = fmt.Sprintf("as %s, not as %s", path, s.Runtime)
 	}

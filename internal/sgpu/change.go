@@ -51,7 +51,10 @@ func New(host *hostfs.Root, library mxsml.Run, run mxsmi.Run) (Changer, error) {
 	}
 	files := slices.Concat(mxsml.Paths(), mxsmi.Paths()) // the first is the same for a process that cannot use the library
 	file := files[slices.IndexFunc(files, host.Exists)]
-	return Changer{ways, func(ctx context.Context, change func() error) error { return withSliceLock(ctx, host, file, change) }}, nil
+	return Changer{
+		ways,
+		func(ctx context.Context, change func() error) error { return withSliceLock(ctx, host, file, change) },
+	}, nil
 }
 
 // timeout bounds one change.
@@ -120,9 +123,9 @@ func (l byLibrary) remove(ctx context.Context, g gpu.BDF, s gpu.Slice) error {
 	return l.Remove(ctx, g, s.UUID)
 }
 
-// byTool changes slices through mx-smi. Its command line is known from notes on
-// the vendor's manual; what it prints is not, so its exit code counts, and what
-// sysfs shows before and after.
+// byTool changes slices through mx-smi. Its command line is known from notes on the vendor's
+// manual; what it prints is not, so its exit code counts, and what sysfs shows before and
+// after.
 type byTool struct {
 	run  mxsmi.Run
 	path string
@@ -171,7 +174,8 @@ func (m byTool) create(ctx context.Context, r mxsml.SliceRequest) (gpu.Slice, er
 	for _, s := range after {
 		if !slices.ContainsFunc(before, func(old gpu.Slice) bool { return old.Index == s.Index && old.UUID == s.UUID }) {
 			if (s.ComputePercent > 0 && s.ComputePercent != r.Compute) || (s.MemoryMiB > 0 && s.MemoryMiB != r.MemoryMiB) {
-				return gpu.Slice{}, fmt.Errorf("mx-smi made slice %d with %d %% and %d MiB, not %d %% and %d MiB", s.Index, s.ComputePercent, s.MemoryMiB, r.Compute, r.MemoryMiB)
+				return gpu.Slice{}, fmt.Errorf("mx-smi made slice %d with %d %% and %d MiB, not %d %% and %d MiB", s.Index,
+					s.ComputePercent, s.MemoryMiB, r.Compute, r.MemoryMiB)
 			}
 			s.ComputePercent, s.MemoryMiB = r.Compute, r.MemoryMiB
 			return s, nil

@@ -13,8 +13,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
-// TestOneCreator: a slice is made while nothing else of the toolkit changes slices of the host,
-// also by a process that uses the other way.
+// TestOneCreator: a slice is made while nothing else of the toolkit changes slices of the
+// host, also by a process that uses the other way.
 func TestOneCreator(t *testing.T) {
 	host := simtest.Write(t, sim.Tree{"opt/mxdriver/lib/libmxsml.so": sim.File{}, "opt/mxdriver/bin/mx-smi": sim.File{}})
 	var state sync.Mutex

@@ -42,13 +42,15 @@ func (o Order) Fits(g gpu.GPU) error {
 	case len(g.VFs) > 0:
 		return refusef("GPU %d has virtual functions, and a GPU cannot have both those and sGPUs", g.Index)
 	case g.Mode != gpu.ModeSGPU && !o.Enable:
-		return refusef("GPU %d is not in slice mode; add --enable to switch it (the GPU is then divided into slices and cannot be used whole)", g.Index)
+		return refusef(
+			"GPU %d is not in slice mode; add --enable to switch it (the GPU is then divided into slices and cannot be used whole)", g.Index)
 	case !g.Healthy:
 		return refusef("GPU %d is unhealthy (metax-ctk device list)", g.Index)
 	case count > gpu.MaxSlices:
 		return refusef("GPU %d would have %d slices; at most %d", g.Index, count, gpu.MaxSlices)
 	case qos == gpu.QoSFixedShare && compute > 100:
-		return refusef("the slices of GPU %d would need %d%% of its compute units; with QoS %s at most 100%% can be assigned", g.Index, compute, qos)
+		return refusef("the slices of GPU %d would need %d%% of its compute units; with QoS %s at most 100%% can be assigned",
+			g.Index, compute, qos)
 	case g.MemoryMiB > 0 && memory > g.MemoryMiB:
 		return refusef("the slices of GPU %d would have %d MiB of memory; it has %d MiB", g.Index, memory, g.MemoryMiB)
 	}

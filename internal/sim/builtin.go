@@ -36,9 +36,9 @@ func builtinPlans() []plan {
 			slots: twoSwitches(1), domains: consecutiveSets(8, 4),
 		},
 		{
-			// Eight C500 without MetaXLink bridges, as a published text describes
-			// them: PIX for (0,1) and (6,7), PXB for the other pairs of a side that
-			// it names, NODE across. The pairs that it does not name are PXB here.
+			// Eight C500 without MetaXLink bridges, as a published text describes them: PIX
+			// for (0,1) and (6,7), PXB for the other pairs of a side that it names, NODE
+			// across. The pairs that it does not name are PXB here.
 			name: "c500-8-pcie", kind: c500,
 			slots: []slot{
 				{0, "05:03.0 07:00.0 08:00.0 09:00.0 0a:00.0 0b:00.0"},
@@ -55,7 +55,8 @@ func builtinPlans() []plan {
 			// A degraded c500-8: the link between 1 and 2 is lost, so that the pair has
 			// PCIe only, and 6 is unavailable.
 			name: "c500-8-degraded", kind: c500,
-			slots: twoSwitches(0), domains: consecutiveSets(8, 4), lost: [][2]int{{1, 2}}, unavailable: []int{6}, nics: threeNICs(),
+			slots: twoSwitches(0), domains: consecutiveSets(8, 4), lost: [][2]int{{1, 2}}, unavailable: []int{6},
+			nics: threeNICs(),
 		},
 		{
 			// c500-8 shared by small jobs: GPU 2 is in slice mode with two sGPUs, GPU 5
@@ -64,14 +65,16 @@ func builtinPlans() []plan {
 			// because only the vendor's library reports them, and this node is what
 			// sysfs and mx-smi report.
 			name: "c500-8-sgpu", kind: c500,
-			slots: twoSwitches(0), domains: consecutiveSets(8, 4), sliced: map[int]int{2: 2}, virtual: map[int]int{5: 2}, nics: threeNICs(),
+			slots: twoSwitches(0), domains: consecutiveSets(8, 4), sliced: map[int]int{2: 2}, virtual: map[int]int{5: 2},
+			nics: threeNICs(),
 		},
 		{
 			// One quad with the link between 0 and 3 lost. The driver probed the second
 			// GPU first, and a fifth card was removed later, so card numbers are not in
 			// the order of addresses and have a gap.
 			name: "c500-4-degraded", kind: c500,
-			slots: twoSwitches(0)[:4], domains: consecutiveSets(4, 4), lost: [][2]int{{0, 3}}, probeOrder: []int{1, 0, -1, 2, 3}, nics: threeNICs()[:2],
+			slots: twoSwitches(0)[:4], domains: consecutiveSets(4, 4), lost: [][2]int{{0, 3}}, probeOrder: []int{1, 0, -1, 2, 3},
+			nics: threeNICs()[:2],
 		},
 		{
 			// A workstation: one card below a root port, no other display, and firmware
@@ -80,8 +83,8 @@ func builtinPlans() []plan {
 			slots: []slot{{-1, "00:01.0 01:00.0"}}, noDisplay: true,
 		},
 		{
-			// Eight C550 of OAM form, all joined by MetaXLink, two on each of the
-			// NUMA nodes 0, 2, 4, 6. Matrix and addresses of a real host, mx-smi 2.2.4.
+			// Eight C550 of OAM form, all joined by MetaXLink, two on each of the NUMA nodes
+			// 0, 2, 4, 6. Matrix and addresses of a real host, mx-smi 2.2.4.
 			name: "c550-8", kind: c550,
 			slots: oamSlots(0x0f, 0x34, 0x48, 0x5a, 0x87, 0xae, 0xc2, 0xd7), domains: consecutiveSets(8, 8),
 		},

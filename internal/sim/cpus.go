@@ -19,8 +19,8 @@ type cpus struct {
 	cores int // in each
 }
 
-// newCPUs returns processors for the NUMA nodes of the GPUs and network cards: at least two nodes, and an
-// even number, because boards have sockets in pairs.
+// newCPUs returns processors for the NUMA nodes of the GPUs and network cards: at least two
+// nodes, and an even number, because boards have sockets in pairs.
 func newCPUs(n gpu.Node) (cpus, error) {
 	last := 0
 	for _, g := range n.GPUs {

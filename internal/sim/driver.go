@@ -11,8 +11,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
-// DriverTrees are the entries in which the host of a node with a driver of a version differs from the same host
-// without: its devices and what the kernel says of it. The driver's user-space part is in neither.
+// DriverTrees are the entries in which the host of a node with a driver of a version differs
+// from the same host without: its devices and what the kernel says of it. The driver's
+// user-space part is in neither.
 func DriverTrees(node, version string) (with, without Tree, err error) {
 	n, err := Node(node)
 	if err != nil {
@@ -47,8 +48,9 @@ func withoutDriver(n gpu.Node) gpu.Node {
 	return n
 }
 
-// DriverImage are the files of an image with a driver of a version for a built-in node: a kernel module for the
-// simulated kernel, and the driver's user-space part; program is as in WithSMI.
+// DriverImage are the files of an image with a driver of a version for a built-in node: a
+// kernel module for the simulated kernel, and the driver's user-space part; program is as in
+// WithSMI.
 func DriverImage(node, version string, program []byte) (Tree, error) {
 	n, err := Node(node)
 	if err != nil {
@@ -71,12 +73,14 @@ func srcversion(version string) string { return "SIMULATED" + version }
 // Module is the file of a module metax of a version for a kernel, which no real kernel takes.
 func Module(kernel, version string) []byte {
 	info := strings.Join([]string{
-		"name=" + module, "version=" + version, "srcversion=" + srcversion(version), "depends=", "vermagic=" + kernel + " SMP preempt mod_unload modversions ", "",
+		"name=" + module, "version=" + version, "srcversion=" + srcversion(version), "depends=", "vermagic=" + kernel +
+			" SMP preempt mod_unload modversions ", "",
 	}, "\x00")
 	const names = "\x00.modinfo\x00.shstrtab\x00"
 	header := elf.Header64{
-		Type: uint16(elf.ET_REL), Machine: uint16(elf.EM_X86_64), Version: 1, Ehsize: 64, Shentsize: 64, Shnum: 3, Shstrndx: 2,
-		Shoff: uint64(64 + len(info) + len(names)),
+		Type: uint16(elf.ET_REL), Machine: uint16(elf.EM_X86_64), Version: 1, Ehsize: 64, Shentsize: 64, Shnum: 3,
+		Shstrndx: 2,
+		Shoff:    uint64(64 + len(info) + len(names)),
 	}
 	copy(header.Ident[:], elf.ELFMAG+"\x02\x01\x01")
 	var b bytes.Buffer

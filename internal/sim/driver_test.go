@@ -26,8 +26,8 @@ func seen(t *testing.T, host *hostfs.Root) gpu.Node {
 	return n
 }
 
-// TestDriverTrees takes the driver off simulated hosts and adds another: the GPUs lose their devices and get them
-// back, the version is the new one, and nothing else changes.
+// TestDriverTrees takes the driver off simulated hosts and adds another: the GPUs lose their
+// devices and get them back, the version is the new one, and nothing else changes.
 func TestDriverTrees(t *testing.T) {
 	for _, name := range []string{"c500-8", "c500-4-degraded", "sim:1x2x2"} {
 		t.Run(name, func(t *testing.T) {

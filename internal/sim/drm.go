@@ -50,8 +50,7 @@ func (m *minors) next(next *int, end int) int {
 	return *next - 1
 }
 
-// drmMajor is the major number of all DRM nodes; the minor number is the one in
-// their name.
+// drmMajor is the major number of all DRM nodes; the minor number is the one in their name.
 const drmMajor = 226
 
 // addDRMNode adds a DRM node, by its path below /dev, of the PCI function f.
@@ -68,6 +67,7 @@ func (h *host) addDRMNode(f function, node string, gid *uint32) error {
 	dir := path.Join(f.sysfsDir(), "drm", name)
 	h.addLink(dir+"/device", f.sysfsDir())
 	h.addLink(fmt.Sprintf("dev/dri/by-path/pci-%s-%s", f.bdf, kind), "dev/dri/"+name)
-	h.addCharDevice(char{dir: dir, class: "drm", name: "dri/" + name, kind: "drm_minor", major: drmMajor, minor: uint32(minor), gid: gid})
+	h.addCharDevice(
+		char{dir: dir, class: "drm", name: "dri/" + name, kind: "drm_minor", major: drmMajor, minor: uint32(minor), gid: gid})
 	return nil
 }

@@ -112,7 +112,10 @@ func (f *fabric) addFunction(at gpu.GPU, kind pciType) (function, error) {
 		if i+1 < len(bridges) {
 			next = bridges[i+1]
 		}
-		bridge := function{pciType: switchPort, bdf: b, root: root, bridges: bridges[:i:i], numa: at.NUMA, secondary: next.Bus}
+		bridge := function{
+			pciType: switchPort, bdf: b, root: root, bridges: bridges[:i:i], numa: at.NUMA,
+			secondary: next.Bus,
+		}
 		if i == 0 {
 			bridge.pciType = rootPort
 		}

@@ -19,8 +19,8 @@ const (
 // the files in /proc about the driver, device nodes, the driver's user-space part, and
 // MXMACA. With mx-smi (WithSMI), discovery on it returns n.
 //
-// What n lacks is missing in the tree, except for
-// PCI bridges, which are added. A contradictory Node is an error.
+// What n lacks is missing in the tree, except for PCI bridges, which are added. A
+// contradictory Node is an error.
 func HostTree(n gpu.Node) (Tree, error) {
 	h, err := newHost(n)
 	if err != nil {

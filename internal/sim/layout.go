@@ -12,7 +12,8 @@ import (
 )
 
 // mxcd is the directory of the driver's own class. Below it, layout/nodes has a directory for
-// each processor, GPU, virtual function and sGPU, in this order; links refer to them by number.
+// each processor, GPU, virtual function and sGPU, in this order; links refer to them by
+// number.
 const mxcd = "sys/devices/virtual/mxcd/mxcd"
 
 // firstSlice is the number of the first sGPU's node: more than processors and GPUs have.
@@ -27,9 +28,9 @@ var rowTypes = map[topology.Kind]int{
 
 const cpuRow = 3
 
-// maxRows is the largest number of GPUs that all have rows for each other. Those of a larger node
-// have rows for MetaXLink alone, because 64 GPUs would have 4,032: the class of the other pairs
-// follows from PCIe and NUMA.
+// maxRows is the largest number of GPUs that all have rows for each other. Those of a larger
+// node have rows for MetaXLink alone, because 64 GPUs would have 4,032: the class of the other
+// pairs follows from PCIe and NUMA.
 const maxRows = 16
 
 // distances are made up: no layout of a host is published.
@@ -58,8 +59,8 @@ func (h *host) drives(f function) bool {
 	return found
 }
 
-// addLayout adds the driver's layout, and its attributes of each GPU, in the form that libmxsml
-// reads.
+// addLayout adds the driver's layout, and its attributes of each GPU, in the form that
+// libmxsml reads.
 func (h *host) addLayout() {
 	if _, found := h.tree[mxcd+"/dev"]; !found {
 		return
@@ -84,8 +85,9 @@ func (h *host) addLayout() {
 			continue
 		}
 		node := layoutNode{
-			number: h.cpus.nodes + i, kind: "gpu", bdf: g.BDF, id: strings.TrimPrefix(string(g.UUID), "GPU-"), inactive: !g.Healthy,
-			nodes: g.Nodes, topology: fabrics[i].number,
+			number: h.cpus.nodes + i, kind: "gpu", bdf: g.BDF, id: strings.TrimPrefix(string(g.UUID), "GPU-"),
+			inactive: !g.Healthy,
+			nodes:    g.Nodes, topology: fabrics[i].number,
 		}
 		if g.Mode == gpu.ModeSGPU {
 			node.kind = "sgpu-parent-dev"
@@ -94,7 +96,8 @@ func (h *host) addLayout() {
 		h.addRows(dir, i, graph)
 		for _, s := range g.Slices {
 			if id, ok := strings.CutPrefix(s.UUID, "GPU-"); ok && s.Kind == gpu.SliceSGPU {
-				h.addSliceLayout(f.sysfsDir(), layoutNode{number: part, kind: "sgpu-sub-dev", bdf: g.BDF, id: id, inactive: !g.Healthy, nodes: s.Nodes}, s)
+				h.addSliceLayout(f.sysfsDir(),
+					layoutNode{number: part, kind: "sgpu-sub-dev", bdf: g.BDF, id: id, inactive: !g.Healthy, nodes: s.Nodes}, s)
 				part++
 			}
 		}
@@ -111,7 +114,8 @@ func (h *host) addLayoutNode(n layoutNode) (dir string) {
 	h.addFile(dir+"/gid", fmt.Sprintf("%d\n", 10000+n.number)) // the driver's id of it, by which processes refer to it
 	h.addFile(dir+"/type", n.kind+"\n")
 	h.addFile(dir+"/location", n.bdf.String()+"\n")
-	h.addFile(dir+"/properties", fmt.Sprintf("drm_render_minor %d\nis_vf %d\ntopology_id %d\n", renderMinor(n.nodes), isVF, n.topology))
+	h.addFile(dir+"/properties",
+		fmt.Sprintf("drm_render_minor %d\nis_vf %d\ntopology_id %d\n", renderMinor(n.nodes), isVF, n.topology))
 	if n.id != "" {
 		h.addFile(dir+"/unique_id", n.id+"\n")
 	}
@@ -138,7 +142,8 @@ func renderMinor(nodes []string) int {
 func (h *host) addRows(dir string, i int, graph *topology.Graph) {
 	row, from := 0, h.cpus.nodes+i
 	add := func(kind, to int) {
-		h.addFile(fmt.Sprintf("%s/direct_links/%d/properties", dir, row), fmt.Sprintf("type %d\nfrom %d\nto %d\ndistance %d\n", kind, from, to, distances[kind]))
+		h.addFile(fmt.Sprintf("%s/direct_links/%d/properties", dir, row),
+			fmt.Sprintf("type %d\nfrom %d\nto %d\ndistance %d\n", kind, from, to, distances[kind]))
 		row++
 	}
 	if numa := h.node.GPUs[i].NUMA; numa != gpu.NUMAUnknown {
@@ -152,8 +157,8 @@ func (h *host) addRows(dir string, i int, graph *topology.Graph) {
 	}
 }
 
-// addVFLayout adds the nodes of the virtual functions that a driver serves, and the driver's list
-// of all of them, which only adds the state. It returns how many there are.
+// addVFLayout adds the nodes of the virtual functions that a driver serves, and the driver's
+// list of all of them, which only adds the state. It returns how many there are.
 func (h *host) addVFLayout(g gpu.GPU, first int) int {
 	var list strings.Builder
 	for k, b := range g.VFs {
@@ -165,7 +170,10 @@ func (h *host) addVFLayout(g gpu.GPU, first int) int {
 		part := g
 		part.Model, part.MemoryMiB, part.Serial = g.Model+" VF", cmp.Or(s.MemoryMiB, memoryMiB/len(g.VFs)), ""
 		h.addSMIFiles(f.sysfsDir()+"/smi", part, metaxlink{})
-		h.addLayoutNode(layoutNode{number: first + k, kind: "gpu", bdf: b, id: strings.TrimPrefix(s.UUID, "GPU-"), isVF: true, nodes: s.Nodes})
+		h.addLayoutNode(layoutNode{
+			number: first + k, kind: "gpu", bdf: b, id: strings.TrimPrefix(s.UUID, "GPU-"), isVF: true,
+			nodes: s.Nodes,
+		})
 	}
 	h.addFile(h.fabric.functions[g.BDF].sysfsDir()+"/gpuvf", list.String())
 	return len(g.VFs)

@@ -11,8 +11,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
 
-// WithSMI adds mx-smi to the tree of a node's host: program is the file of metax-sim-smi. A node without the driver's
-// user-space part has none.
+// WithSMI adds mx-smi to the tree of a node's host: program is the file of metax-sim-smi. A
+// node without the driver's user-space part has none.
 func WithSMI(tree Tree, n gpu.Node, program []byte) Tree {
 	if d := n.Driver; d != nil && d.Path != "" {
 		tree[inTree(d.Path)+"/bin/mx-smi"] = File{Data: string(program), Perm: 0o755}
@@ -24,8 +24,13 @@ func WithSMI(tree Tree, n gpu.Node, program []byte) Tree {
 // smiFacts are what the node's mx-smi says.
 func (h *host) smiFacts() smi.Facts {
 	nics := h.fabric.nics
-	graph, _ := topology.New(withNICs(h.node, nics))                                                                                         // an unknown kind of link is printed as NA
-	f := smi.Facts{Home: path.Clean(h.node.Driver.Path), Driver: h.node.Driver.Version, Load: "0", MACA: []string{"/opt/maca", "/opt/maca"}} // for an image with its own MXMACA
+	// an unknown kind of link is printed as NA
+	graph, _ := topology.New(withNICs(h.node, nics))
+	// for an image with its own MXMACA
+	f := smi.Facts{
+		Home: path.Clean(h.node.Driver.Path), Driver: h.node.Driver.Version, Load: "0",
+		MACA: []string{"/opt/maca", "/opt/maca"},
+	}
 	if m := h.node.MACA; m != nil {
 		f.MACA = []string{m.Path, m.Path + "-" + m.Version}
 	}
@@ -40,13 +45,17 @@ func (h *host) smiFacts() smi.Facts {
 			numa = fmt.Sprint(g.NUMA)
 		}
 		f.GPUs = append(f.GPUs, smi.GPU{
-			Render: renderNode(g), Model: cmp.Or(g.Model, "NA"), BDF: g.BDF.String(), UUID: cmp.Or(string(g.UUID), "NA"), Serial: g.Serial,
+			Render: renderNode(g), Model: cmp.Or(g.Model, "NA"), BDF: g.BDF.String(), UUID: cmp.Or(string(g.UUID), "NA"),
+			Serial:    g.Serial,
 			MemoryMiB: int(g.MemoryMiB), State: state, NUMA: numa, CPUs: h.cpus.cpuList(g.NUMA),
 			Cells: matrixCells(graph, i, 0, gpus), NICCells: matrixCells(graph, i, gpus, graph.Len()), VBIOS: g.VBIOS,
 		})
 	}
 	for k, c := range h.node.NICs {
-		f.NICs = append(f.NICs, smi.NIC{Name: c.Name, Cells: matrixCells(graph, gpus+k, 0, gpus), NICCells: matrixCells(graph, gpus+k, gpus, graph.Len())})
+		f.NICs = append(f.NICs, smi.NIC{
+			Name: c.Name, Cells: matrixCells(graph, gpus+k, 0, gpus),
+			NICCells: matrixCells(graph, gpus+k, gpus, graph.Len()),
+		})
 	}
 	f.Meaning = [][2]string{{"X", "the device itself"}}
 	for _, k := range topology.Kinds() {

@@ -158,7 +158,8 @@ func TestMXSMICalled(t *testing.T) {
 	root := written(t, simtest.Node(t, "c500-1"))
 	home := filepath.Join(root, "opt/mxdriver")
 	want, _, _ := smi(t, root, "-L")
-	// The link in usr/bin is absolute, as on a real host, and leads elsewhere outside its root.
+	// The link in usr/bin is absolute, as on a real host, and leads elsewhere outside its
+	// root.
 	linked := filepath.Join(root, "usr/bin/mx-smi")
 	if err := errors.Join(os.Remove(linked), os.Symlink("../../opt/mxdriver/bin/mx-smi", linked)); err != nil {
 		t.Fatal(err)
@@ -189,7 +190,8 @@ func TestMXSMISize(t *testing.T) {
 	}
 }
 
-// TestMXSMIFacts: mx-smi prints what an edit of the file of facts says, and an error names a line that it cannot read.
+// TestMXSMIFacts: mx-smi prints what an edit of the file of facts says, and an error names a
+// line that it cannot read.
 func TestMXSMIFacts(t *testing.T) {
 	root := written(t, simtest.Node(t, "c500-1"))
 	file := filepath.Join(root, "opt/mxdriver/share/mx-smi/node.txt")

@@ -44,7 +44,8 @@ func Node(name string) (gpu.Node, error) {
 			return p.node()
 		}
 	}
-	return gpu.Node{}, fmt.Errorf("simulate %q: %w; use %s or %sAxBxC", name, ErrUnknown, strings.Join(Names(), ", "), gridPrefix)
+	return gpu.Node{},
+		fmt.Errorf("simulate %q: %w; use %s or %sAxBxC", name, ErrUnknown, strings.Join(Names(), ", "), gridPrefix)
 }
 
 // plan is the short description of a node.

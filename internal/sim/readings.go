@@ -24,8 +24,8 @@ func Holders(n gpu.Node) (holders []usage.Holder) {
 }
 
 // Readings are made-up readings of the node's GPUs at a look, numbered from 0: those that jobs
-// on all healthy GPUs might have. They depend only on the node and the
-// number of the look. An unhealthy GPU has none.
+// on all healthy GPUs might have. They depend only on the node and the number of the look. An
+// unhealthy GPU has none.
 func Readings(n gpu.Node, look int) []gpu.Reading {
 	graph, _ := topology.New(n)
 	links := linksByGPU(n, graph)
@@ -44,7 +44,10 @@ func Readings(n gpu.Node, look int) []gpu.Reading {
 		}
 		limit := 350
 		temperature, power := 35+load/2, 57+load*(limit-57)/100
-		r := gpu.Reading{BDF: g.BDF, UtilizationPercent: &load, TemperatureC: &temperature, PowerW: &power, PowerLimitW: &limit, LinksUp: &up, ECC: &gpu.ECC{}}
+		r := gpu.Reading{
+			BDF: g.BDF, UtilizationPercent: &load, TemperatureC: &temperature, PowerW: &power,
+			PowerLimitW: &limit, LinksUp: &up, ECC: &gpu.ECC{},
+		}
 		if total := g.MemoryMiB; total > 0 {
 			used := min(826+total*load/110, total)
 			r.MemoryUsedMiB, r.MemoryTotalMiB = &used, &total
@@ -56,7 +59,8 @@ func Readings(n gpu.Node, look int) []gpu.Reading {
 	return out
 }
 
-// measure adds what else a GPU measures under a load in percent. Clocks are lower, for reason 1, when it is hot.
+// measure adds what else a GPU measures under a load in percent. Clocks are lower, for reason
+// 1, when it is hot.
 func measure(r *gpu.Reading, g gpu.GPU, link metaxlink, load, look int) {
 	clock, throttled := 1500, 0
 	if load > 80 {
@@ -64,10 +68,13 @@ func measure(r *gpu.Reading, g gpu.GPU, link metaxlink, load, look int) {
 	}
 	for of, value := range map[gpu.Measure]int{
 		gpu.SystemUsedKiB: 4 << 10, gpu.SystemTotalKiB: 64 << 20, gpu.Milliwatt: *r.PowerW * 1000,
-		gpu.HotspotC: *r.TemperatureC, gpu.HBMC: *r.TemperatureC + 1, gpu.BoardC: *r.TemperatureC - 2, gpu.EncoderPercent: load / 10, gpu.DecoderPercent: load / 5,
-		gpu.ClockMHz: clock, gpu.MemoryClockMHz: 1600, gpu.EncoderMHz: 600, gpu.DecoderMHz: 600, gpu.ThrottleReasons: throttled, gpu.DPMLevel: 5 - throttled,
-		gpu.PCIeGTps: 32, gpu.PCIeLanes: 16, gpu.PCIeMaxGTps: 32, gpu.PCIeMaxLanes: 16, gpu.PCIeTxMBps: 10 * load, gpu.PCIeRxMBps: 20 * load,
-		gpu.WiringID: link.number, gpu.SocketID: link.socket,
+		gpu.HotspotC: *r.TemperatureC, gpu.HBMC: *r.TemperatureC + 1, gpu.BoardC: *r.TemperatureC - 2,
+		gpu.EncoderPercent: load / 10, gpu.DecoderPercent: load / 5,
+		gpu.ClockMHz: clock, gpu.MemoryClockMHz: 1600, gpu.EncoderMHz: 600, gpu.DecoderMHz: 600,
+		gpu.ThrottleReasons: throttled, gpu.DPMLevel: 5 - throttled,
+		gpu.PCIeGTps: 32, gpu.PCIeLanes: 16, gpu.PCIeMaxGTps: 32, gpu.PCIeMaxLanes: 16, gpu.PCIeTxMBps: 10 * load,
+		gpu.PCIeRxMBps: 20 * load,
+		gpu.WiringID:   link.number, gpu.SocketID: link.socket,
 	} {
 		r.Measures.Set(of, float64(value))
 	}
@@ -95,5 +102,8 @@ func measure(r *gpu.Reading, g gpu.GPU, link metaxlink, load, look int) {
 		m.Measures.Set(gpu.UsedKiB, float64(s.MemoryMiB<<10*load/100))
 		m.Measures.Set(gpu.TotalKiB, float64(s.MemoryMiB<<10))
 	}
-	r.Counters = []gpu.Counter{{Kind: gpu.CountPCI, Type: "aer_ce", Name: "correctable", Value: 0}, {Kind: gpu.CountPCI, Type: "aer_ue", Name: "uncorrectable", Value: 0}}
+	r.Counters = []gpu.Counter{
+		{Kind: gpu.CountPCI, Type: "aer_ce", Name: "correctable", Value: 0},
+		{Kind: gpu.CountPCI, Type: "aer_ue", Name: "uncorrectable", Value: 0},
+	}
 }

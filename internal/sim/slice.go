@@ -29,7 +29,8 @@ func (p plan) addSlices(g *gpu.GPU, more *minors) {
 		b := g.BDF
 		b.Function += uint8(k) + 1
 		g.VFs, g.SRIOV = append(g.VFs, b), gpu.SRIOVOn
-		g.Slices = append(g.Slices, gpu.Slice{Kind: gpu.SliceVF, Index: k, BDF: b, Nodes: more.nextPair(), GIDs: []uint32{video}})
+		g.Slices = append(g.Slices,
+			gpu.Slice{Kind: gpu.SliceVF, Index: k, BDF: b, Nodes: more.nextPair(), GIDs: []uint32{video}})
 	}
 }
 
@@ -80,8 +81,8 @@ const (
 	slicedName  = "mxsgpu"
 )
 
-// addSliceFiles adds the driver's files about slice mode, in the form that the vendor's library
-// reads.
+// addSliceFiles adds the driver's files about slice mode, in the form that the vendor's
+// library reads.
 func (h *host) addSliceFiles(f function, g gpu.GPU) error {
 	if f.driver != module && f.driver != pfModule {
 		return nil
@@ -139,7 +140,10 @@ func (h *host) addSGPUFiles(dir string, s gpu.Slice, g gpu.GPU) error {
 		if !ok || strings.HasPrefix(name, "dri/") {
 			return fmt.Errorf("%w: device node %q is neither its GPU's nor its own", ErrHost, node)
 		}
-		h.addCharDevice(char{dir: dir, class: slicedName, name: name, major: slicedMajor, minor: h.sgpus, gid: groupOf(node, s.GIDs, s.NodeGIDs, k)})
+		h.addCharDevice(char{
+			dir: dir, class: slicedName, name: name, major: slicedMajor, minor: h.sgpus,
+			gid: groupOf(node, s.GIDs, s.NodeGIDs, k),
+		})
 		h.sgpus++
 	}
 	return nil

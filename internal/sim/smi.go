@@ -17,14 +17,19 @@ type metaxlink struct {
 	isUp           [linkPorts]bool
 }
 
-// wirings are those that libmxsml knows, by the number of GPUs: its number of them, and for each
-// socket and port the socket at the other end.
+// wirings are those that libmxsml knows, by the number of GPUs: its number of them, and for
+// each socket and port the socket at the other end.
 var wirings = map[int]struct {
 	number int
 	ends   [][linkPorts]int
 }{
 	2: {1, [][linkPorts]int{{-1, -1, -1, 1, 1, -1, -1}, {-1, -1, -1, 0, 0, -1, -1}}},
-	4: {4, [][linkPorts]int{{2, 3, 1, -1, -1, -1, -1}, {3, 2, 0, -1, -1, -1, -1}, {0, 1, 3, -1, -1, -1, -1}, {1, 0, 2, -1, -1, -1, -1}}},
+	4: {4, [][linkPorts]int{
+		{2, 3, 1, -1, -1, -1, -1},
+		{3, 2, 0, -1, -1, -1, -1},
+		{0, 1, 3, -1, -1, -1, -1},
+		{1, 0, 2, -1, -1, -1, -1},
+	}},
 	8: {3, [][linkPorts]int{
 		{4, 7, 3, 1, 6, 2, 5},
 		{5, 6, 2, 3, 7, 0, 4},
@@ -105,8 +110,9 @@ func powerLimit(model string) int {
 	return 350_000
 }
 
-// addSMIFiles adds the driver's attributes of a GPU, in the form that libmxsml reads: it takes the
-// labels of temperatures, clocks, serial numbers and ports by their names, and ignores others.
+// addSMIFiles adds the driver's attributes of a GPU, in the form that libmxsml reads: it takes
+// the labels of temperatures, clocks, serial numbers and ports by their names, and ignores
+// others.
 func (h *host) addSMIFiles(dir string, g gpu.GPU, link metaxlink) {
 	put := func(name, format string, a ...any) { h.addFile(dir+"/"+name, fmt.Sprintf(format, a...)+"\n") }
 	put("pcipowerstate", "D0") // without this and the next, libmxsml does not list the GPU
@@ -143,7 +149,10 @@ func (h *host) addSMIFiles(dir string, g gpu.GPU, link metaxlink) {
 	ports("showmetalkstatus", "1", "5") // of the states nothing is published
 	put("metalink_ctrl", "0\nenabled")
 	put("showtopology", "topology id: %d\nsocket id: %d\ndie id: 0", link.number, link.socket)
-	for _, name := range []string{"showmetalkibandwidth", "showmetalktbandwidth", "metalki_traffic_stat", "metalkt_traffic_stat", "showmetalkaer"} {
+	for _, name := range []string{
+		"showmetalkibandwidth", "showmetalktbandwidth", "metalki_traffic_stat",
+		"metalkt_traffic_stat", "showmetalkaer",
+	} {
 		h.addFile(dir+"/"+name, strings.Repeat("value: 0\n", 2*linkPorts))
 	}
 }
@@ -161,7 +170,8 @@ func (h *host) addReadings(put func(name, format string, a ...any), g gpu.GPU) {
 	put("capability", "power limit: %d", powerLimit(g.Model))
 	put("showxcuse", "xcore: 0") // hexadecimal
 	put("showuse", "encoder: 0 0 0 0 0 0 0 0\ndecoder: 0 0 0 0 0 0 0 0")
-	put("showclocks", "csc: 1000\ndla: 1000\nmc: 1600\nmc0: 1600\nmc1: 1600\nvpue: 600\nvpud: 600\nsoc: 1000\ndnoc: 1000\nccx: 1000\nxcore: 1500")
+	put("showclocks",
+		"csc: 1000\ndla: 1000\nmc: 1600\nmc0: 1600\nmc1: 1600\nvpue: 600\nvpud: 600\nsoc: 1000\ndnoc: 1000\nccx: 1000\nxcore: 1500")
 	put("pmdecsrc", "reason: 0")
 	put("pcicurrentlinkspeed", "32.0 GT/s")
 	put("pcicurrentlinkwidth", "16")

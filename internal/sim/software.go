@@ -62,8 +62,8 @@ func (h *host) addSystemFiles() {
 // kernel is the release of the simulated kernel.
 const kernel = "6.8.0-31-generic"
 
-// addKernelModules adds the list of the modules that are installed on the host: with the driver
-// in the mode native, without it in the mode cloud.
+// addKernelModules adds the list of the modules that are installed on the host: with the
+// driver in the mode native, without it in the mode cloud.
 func (h *host) addKernelModules(mode string) {
 	list := "kernel/drivers/gpu/drm/drm.ko:\n"
 	switch mode {
@@ -109,8 +109,12 @@ func (h *host) addSoftware() {
 			home += "-" + m.Version
 			h.addFile(home+"/Version.txt", "Version:"+m.Version+"\n")
 		}
-		h.addEntry(home+"/bin/macainfo", File{Data: "#!/bin/sh\nprintf '%s\\n' " + dockerargs.QuoteWord("MXMACA "+m.Version+" (simulated)") + "\n", Perm: 0o755})
-		for name, says := range map[string]string{"mxgpu_llvm/bin/mxcc": "mxcc (simulated)", "tools/cu-bridge/bin/cucc": "cucc of ${CUCC_PATH:-?} (simulated)"} {
+		h.addEntry(home+"/bin/macainfo", File{Data: "#!/bin/sh\nprintf '%s\\n' " +
+			dockerargs.QuoteWord("MXMACA "+m.Version+" (simulated)") + "\n", Perm: 0o755})
+		for name, says := range map[string]string{
+			"mxgpu_llvm/bin/mxcc":      "mxcc (simulated)",
+			"tools/cu-bridge/bin/cucc": "cucc of ${CUCC_PATH:-?} (simulated)",
+		} {
 			h.addEntry(home+"/"+name, File{Data: "#!/bin/sh\necho \"" + says + "\"\n", Perm: 0o755})
 		}
 		h.addLibraries("maca", home)

@@ -16,7 +16,8 @@ type Canvas struct{ bytes.Buffer }
 // Begin starts a picture, and End ends it. The title and the description are for people who
 // cannot see it. Their ids begin with name; without a description there are no ids.
 func (c *Canvas) Begin(name string, width, height int, title, description string) {
-	fmt.Fprintf(c, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%[1]d" height="%[2]d" role="img"`, width, height)
+	fmt.Fprintf(c, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%[1]d" height="%[2]d" role="img"`,
+		width, height)
 	if description != "" {
 		fmt.Fprintf(c, ` aria-labelledby="%[1]s-title %[1]s-desc"`, name)
 	}

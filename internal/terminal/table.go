@@ -29,8 +29,8 @@ func Table(rows [][]string) string {
 // cutTo is how short a cell may get in a table that is too wide.
 const cutTo = 12
 
-// Fit is Table for a terminal of that many columns, 0 for any: first the longest cells are cut, then
-// the lines, with a mark.
+// Fit is Table for a terminal of that many columns, 0 for any: first the longest cells are
+// cut, then the lines, with a mark.
 func Fit(rows [][]string, width int) string {
 	text := Table(rows)
 	if width <= 0 {

@@ -9,8 +9,9 @@ import (
 // column is the start of the last column of a line, or its indentation.
 var column = regexp.MustCompile(`^(.*\S {2,}| *)`)
 
-// Wrap breaks lines between words so that they fit a terminal of that many columns, 0 for any. What
-// follows stands below the last column of the line, or where the line begins if there is no room.
+// Wrap breaks lines between words so that they fit a terminal of that many columns, 0 for any.
+// What follows stands below the last column of the line, or where the line begins if there is
+// no room.
 func Wrap(text string, width int) string {
 	var out strings.Builder
 	for line := range strings.Lines(text) {

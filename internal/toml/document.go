@@ -42,8 +42,8 @@ func (e *SyntaxError) Error() string {
 
 func (e *SyntaxError) Unwrap() error { return e.Err }
 
-// Position returns line and column of an offset in a text, counted from 1; the
-// column is in bytes.
+// Position returns line and column of an offset in a text, counted from 1; the column is in
+// bytes.
 func Position(text []byte, offset int) (line, column int) {
 	before := text[:min(offset, len(text))]
 	return 1 + bytes.Count(before, []byte("\n")), len(before) - bytes.LastIndexByte(before, '\n')

@@ -102,7 +102,8 @@ func (d *Document) afterSibling(path []string) (at int, indent string) {
 			}
 			at, indent = d.blockEnd(i), d.indentOf(e)
 			for _, sibling := range slices.Backward(d.entries) {
-				if sibling.kind >= header && n == len(path)-1 && len(sibling.path) == len(path) && hasPrefix(sibling.path, path[:n]) {
+				if sibling.kind >= header && n == len(path)-1 && len(sibling.path) == len(path) &&
+					hasPrefix(sibling.path, path[:n]) {
 					return at, d.indentOf(sibling)
 				}
 			}

@@ -8,8 +8,8 @@ import (
 // Question asks for what a look adds to a State; number counts from 0 how often it was asked.
 type Question func(ctx context.Context, number int) (update func(State) State)
 
-// Live is a State that questions keep up to date. Each is asked again and again, one at a time,
-// beside the caller, and may take as long as it likes.
+// Live is a State that questions keep up to date. Each is asked again and again, one at a
+// time, beside the caller, and may take as long as it likes.
 type Live struct {
 	State State
 

@@ -36,7 +36,8 @@ func (g GPU) Row() []string {
 	return row
 }
 
-// clock is that of the compute units, with the driver's reasons, as bits, for which it is lower than it could be.
+// clock is that of the compute units, with the driver's reasons, as bits, for which it is
+// lower than it could be.
 func clock(m gpu.Measures) string {
 	mhz, known := m[gpu.ClockMHz]
 	if !known {
@@ -83,7 +84,8 @@ func user(h ps.Holder) string {
 	name := ""
 	switch {
 	case h.Container != nil:
-		name = fmt.Sprintf("%s (%s)", cmp.Or(h.Container.Name, h.Container.ID[:min(len(h.Container.ID), 12)]), h.Container.Engine)
+		name = fmt.Sprintf("%s (%s)", cmp.Or(h.Container.Name, h.Container.ID[:min(len(h.Container.ID), 12)]),
+			h.Container.Engine)
 	case h.Lease != nil:
 		name = fmt.Sprintf("lease %s (%s)", h.Lease.ID, h.State)
 	case len(h.Processes) > 0:
@@ -124,7 +126,8 @@ func (o Order) value(g GPU) int {
 		return -1000
 	}
 	v := [orders]*int{
-		ByUtilization: g.Reading.UtilizationPercent, ByMemory: g.Reading.MemoryUsedMiB, ByTemperature: g.Reading.TemperatureC, ByPower: g.Reading.PowerW,
+		ByUtilization: g.Reading.UtilizationPercent, ByMemory: g.Reading.MemoryUsedMiB, ByTemperature: g.Reading.TemperatureC,
+		ByPower: g.Reading.PowerW,
 	}[o]
 	if v == nil {
 		return -1000

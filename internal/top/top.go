@@ -96,7 +96,8 @@ func (s State) Top(now time.Time) Top {
 	told := ps.Describe(s.Node, s.report, s.readings)
 	t := Top{
 		APIVersion: lease.APIVersion, Kind: Kind, Node: terminal.Line(s.Node.Name), Summary: &told.Summary,
-		Readings: s.read.source(now, s.Interval), Users: s.users.source(now, s.Interval), GPUs: make([]GPU, len(told.GPUs)), Queue: told.Queue,
+		Readings: s.read.source(now, s.Interval), Users: s.users.source(now, s.Interval), GPUs: make([]GPU, len(told.GPUs)),
+		Queue: told.Queue,
 	}
 	unknown := s.users.at.IsZero()
 	if unknown {

@@ -239,8 +239,8 @@ func TestUserUnknown(t *testing.T) {
 	}
 }
 
-// TestLive: a question that takes long is not asked again meanwhile, and does not keep the others'
-// answers; the numbers count.
+// TestLive: a question that takes long is not asked again meanwhile, and does not keep the
+// others' answers; the numbers count.
 func TestLive(t *testing.T) {
 	quick := func(_ context.Context, number int) func(State) State {
 		return func(s State) State { s.Interval = time.Duration(number); return s }

@@ -247,7 +247,8 @@ func queueLines(queue []ps.Waiting) []Line {
 		if q.Position > 0 {
 			place = fmt.Sprint(q.Position)
 		}
-		lines = append(lines, Line{{fmt.Sprintf("queue %s: %s (%s) requests %s, for %s", place, q.ID, q.State, which, time.Duration(q.WaitedSeconds)*time.Second), Plain}})
+		lines = append(lines, Line{{fmt.Sprintf("queue %s: %s (%s) requests %s, for %s", place, q.ID, q.State, which,
+			time.Duration(q.WaitedSeconds)*time.Second), Plain}})
 	}
 	return lines
 }

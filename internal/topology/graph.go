@@ -21,8 +21,8 @@ const (
 	SameSwitch               // one PCIe switch or bridge
 )
 
-// Graph is the complete graph of a node's GPUs: for each pair the class of its
-// link, its bandwidth and its locality. The vertices are GPU indices, 0 to Len()-1.
+// Graph is the complete graph of a node's GPUs: for each pair the class of its link, its
+// bandwidth and its locality. The vertices are GPU indices, 0 to Len()-1.
 type Graph struct {
 	n     int
 	kind  []Kind // n×n, symmetric; the diagonal is MX
@@ -50,7 +50,8 @@ func New(node gpu.Node) (g *Graph, warnings []string) {
 		}
 		k, ok := ParseKind(l.Kind)
 		if !ok {
-			warnings = append(warnings, fmt.Sprintf("link %d-%d has kind %q, which is not known here: ranked as unknown", l.A, l.B, l.Kind))
+			warnings = append(warnings,
+				fmt.Sprintf("link %d-%d has kind %q, which is not known here: ranked as unknown", l.A, l.B, l.Kind))
 		}
 		at, back := g.at(l.A, l.B), g.at(l.B, l.A)
 		gbps := l.GBps

@@ -57,8 +57,8 @@ func (k Kind) String() string {
 // oemMX is MetaXLink in the tool of the OEM version, ht-smi, which calls it MarsLink.
 const oemMX = "HT"
 
-// ethernet is the word of mx-smi's legend for Ethernet. What it says of a pair inside a node, and
-// how it compares with PCIe, is not published.
+// ethernet is the word of mx-smi's legend for Ethernet. What it says of a pair inside a node,
+// and how it compares with PCIe, is not published.
 const ethernet = "ETH"
 
 // ParseKind reads mx-smi's word; ok is false if s is not one of its words. "NA" and "ETH" are

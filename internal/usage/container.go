@@ -20,8 +20,8 @@ const (
 // ComposeService is the label by which compose knows the service of a container.
 const ComposeService = "com.docker.compose.service"
 
-// Kubernetes is the Engine of containers that the kubelet lists, and of the leases of pods. The ID
-// and the name of such a container are "namespace/pod/container".
+// Kubernetes is the Engine of containers that the kubelet lists, and of the leases of pods.
+// The ID and the name of such a container are "namespace/pod/container".
 const Kubernetes = "kubernetes"
 
 // ContainerState is the state of a container, in docker's words.
@@ -54,8 +54,8 @@ type Facts struct {
 	// Privileged containers have the devices of the whole host; GPUs are those that they
 	// request by name.
 	Privileged bool `json:"privileged,omitempty"`
-	// Ignored is a request in its environment that gives no GPU, because an image can set it, as
-	// "METAX_VISIBLE_DEVICES=0". The text is the container's own.
+	// Ignored is a request in its environment that gives no GPU, because an image can set it,
+	// as "METAX_VISIBLE_DEVICES=0". The text is the container's own.
 	Ignored string `json:"ignored,omitempty"`
 	// Created is when, by the engine's clock; for people only.
 	Created time.Time `json:"created,omitzero"`
@@ -63,7 +63,8 @@ type Facts struct {
 
 // WhyIgnored says why a request in a container's environment gives no GPU, and what does.
 func WhyIgnored(request string) string {
-	return request + " gives none, because an image can set it; request GPUs by metax-docker --gpus, --device metax-tech.com/gpu=N or the annotation metax-tech.com/gpu"
+	return request +
+		" gives none, because an image can set it; request GPUs by metax-docker --gpus, --device metax-tech.com/gpu=N or the annotation metax-tech.com/gpu"
 }
 
 // Container is a container of some engine as a source sees it.

@@ -48,10 +48,10 @@ func (h Holder) Sources() []string {
 	return from
 }
 
-// State returns one word for the state of the holder: "pending" before there is a
-// container, "expiring" after its client ended without one, a ContainerState,
-// "unknown" where the engine does not answer this user, "open" for processes alone, or "unseen"
-// for GPUs that may be in use.
+// State returns one word for the state of the holder: "pending" before there is a container,
+// "expiring" after its client ended without one, a ContainerState, "unknown" where the engine
+// does not answer this user, "open" for processes alone, or "unseen" for GPUs that may be in
+// use.
 func (h Holder) State() string {
 	switch {
 	case h.Unseen:
@@ -96,24 +96,26 @@ func (h Holder) String() string {
 	return strings.Join(words, ", ")
 }
 
-// HeldSlice returns the holder of a slice of a GPU, nil if none is known. Slices share device nodes:
-// of a container that got one without metax-docker, it is not known which slice it has.
+// HeldSlice returns the holder of a slice of a GPU, nil if none is known. Slices share device
+// nodes: of a container that got one without metax-docker, it is not known which slice it has.
 func HeldSlice(holders []Holder, of gpu.BDF, name string) *Holder {
 	for _, h := range holders {
-		if (h.Lease != nil && holdsSlice(h.Lease.Slices, h.Lease.GPUs, of, name)) || (h.Container != nil && holdsSlice(h.Container.Slices, h.Container.GPUs, of, name)) {
+		if (h.Lease != nil && holdsSlice(h.Lease.Slices, h.Lease.GPUs, of, name)) ||
+			(h.Container != nil && holdsSlice(h.Container.Slices, h.Container.GPUs, of, name)) {
 			return &h
 		}
 	}
 	return nil
 }
 
-// holdsSlice reports whether one of the names is the slice's. Earlier versions had other names of
-// sGPUs, SGPU-…, which tell no more than the GPU: whoever has one may have any sGPU of that GPU,
-// until the container ends.
+// holdsSlice reports whether one of the names is the slice's. Earlier versions had other names
+// of sGPUs, SGPU-…, which tell no more than the GPU: whoever has one may have any sGPU of that
+// GPU, until the container ends.
 func holdsSlice(names []string, gpus []gpu.BDF, of gpu.BDF, name string) bool {
 	isFormer := func(name string) bool { return strings.HasPrefix(name, "SGPU-") }
 	return slices.Contains(names, name) ||
-		(strings.HasPrefix(name, "GPU-") && slices.ContainsFunc(names, isFormer) && (len(gpus) == 0 || slices.Contains(gpus, of)))
+		(strings.HasPrefix(name, "GPU-") && slices.ContainsFunc(names, isFormer) &&
+			(len(gpus) == 0 || slices.Contains(gpus, of)))
 }
 
 // Held returns the holders of the GPU, nil if there are none: leases first, then

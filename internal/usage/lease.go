@@ -62,11 +62,11 @@ type Lease struct {
 	Bound bool `json:"bound,omitempty"`
 	// Started is Container.Started when a start took the lease.
 	Started string `json:"started,omitempty"`
-	// Renewed is the uptime at which the device plugin last said that the pod has the GPUs; only
-	// leases of Kubernetes have it.
+	// Renewed is the uptime at which the device plugin last said that the pod has the GPUs;
+	// only leases of Kubernetes have it.
 	Renewed time.Duration `json:"renewed,omitempty"`
-	// Gone is the uptime at which the client was first found dead without a
-	// container, zero before.
+	// Gone is the uptime at which the client was first found dead without a container, zero
+	// before.
 	Gone time.Duration `json:"gone,omitempty"`
 }
 
@@ -83,11 +83,12 @@ func (l Lease) ByClient() bool { return l.Engine == "podman" || l.Engine == "con
 // LeaseID returns the ID of the nth lease of a client on the node below root: always the
 // same, and unique while the host is up.
 func LeaseID(boot, root string, c Client, n int) string {
-	return hashID(boot, root, strconv.FormatUint(c.PIDNamespace, 10), strconv.Itoa(c.PID), strconv.FormatUint(c.Start, 10), strconv.Itoa(n))
+	return hashID(boot, root, strconv.FormatUint(c.PIDNamespace, 10), strconv.Itoa(c.PID), strconv.FormatUint(c.Start, 10),
+		strconv.Itoa(n))
 }
 
-// PodLeaseID returns the ID of the lease for these devices of the kubelet, which are ascending. At
-// one time, one container has them.
+// PodLeaseID returns the ID of the lease for these devices of the kubelet, which are
+// ascending. At one time, one container has them.
 func PodLeaseID(boot string, devices []string) string {
 	return hashID(append([]string{boot, Kubernetes}, devices...)...)
 }

@@ -12,8 +12,8 @@ import (
 // Given is what metax-docker gave a container when it made it. Device nodes are paths, which
 // another GPU may have after a boot; the names here stay the same.
 type Given struct {
-	// GPUs are UUIDs, or PCI addresses where the UUID was not known, also those of the GPUs that
-	// Slices are parts of.
+	// GPUs are UUIDs, or PCI addresses where the UUID was not known, also those of the GPUs
+	// that Slices are parts of.
 	GPUs []string
 	// Slices are the names of slices.
 	Slices []string
@@ -75,7 +75,8 @@ func (e *MovedError) Error() string {
 }
 
 // ErrUUIDsUnknown reports a container whose GPUs cannot be compared with those of the node.
-var ErrUUIDsUnknown = errors.New("the UUIDs of the GPUs are not known since the boot, so it cannot be checked that its device nodes still belong to its GPUs: sudo metax-ctk cdi generate")
+var ErrUUIDsUnknown = errors.New(
+	"the UUIDs of the GPUs are not known since the boot, so it cannot be checked that its device nodes still belong to its GPUs: sudo metax-ctk cdi generate")
 
 // CheckGiven compares the GPUs and slices whose nodes a container has with those that it was
 // given. The error is a *MovedError, ErrUUIDsUnknown, or says which GPU or slice is not there
@@ -106,8 +107,8 @@ func (c Container) CheckGiven(node gpu.Node) error {
 	return c.checkSlices(node)
 }
 
-// checkSlices is the part of CheckGiven about slices. A slice without nodes of its own is known
-// by its name alone.
+// checkSlices is the part of CheckGiven about slices. A slice without nodes of its own is
+// known by its name alone.
 func (c Container) checkSlices(node gpu.Node) error {
 	if c.Given.Slices == nil {
 		return nil
@@ -122,11 +123,15 @@ func (c Container) checkSlices(node gpu.Node) error {
 			return fmt.Errorf("slice %s of the container is not there any more (metax-ctk sgpu list)", name)
 		}
 	}
-	others := slices.DeleteFunc(slices.Clone(c.Slices), func(name string) bool { return slices.Contains(c.Given.Slices, name) })
+	others := slices.DeleteFunc(slices.Clone(c.Slices),
+		func(name string) bool { return slices.Contains(c.Given.Slices, name) })
 	if len(others) == 0 {
 		return nil
 	}
-	return &MovedError{Was: "slice " + strings.Join(c.Given.Slices, ", "), Now: "slice " + strings.Join(others, ", "), GPU: "sgpu:" + c.Given.Slices[0]}
+	return &MovedError{
+		Was: "slice " + strings.Join(c.Given.Slices, ", "), Now: "slice " + strings.Join(others, ", "),
+		GPU: "sgpu:" + c.Given.Slices[0],
+	}
 }
 
 // lookup finds the GPU with the name in a Given.

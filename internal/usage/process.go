@@ -23,8 +23,8 @@ func (p Process) Client() Client { return Client{p.PID, p.Start, p.PIDNamespace}
 // it became. Pid and start time together are unique while the host is up.
 type Client struct {
 	PID int `json:"pid"`
-	// Start is the start time in clock ticks since boot, field 22 of
-	// /proc/PID/stat; it survives exec.
+	// Start is the start time in clock ticks since boot, field 22 of /proc/PID/stat; it
+	// survives exec.
 	Start uint64 `json:"start"`
 	// PIDNamespace is the inode of the namespace that PID counts in.
 	PIDNamespace uint64 `json:"pidNamespace"`

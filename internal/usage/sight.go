@@ -2,8 +2,8 @@ package usage
 
 import "errors"
 
-// ErrAbsent reports a source that this machine does not have, such as an engine
-// that is not installed.
+// ErrAbsent reports a source that this machine does not have, such as an engine that is not
+// installed.
 var ErrAbsent = errors.New("not on this machine")
 
 // ErrUnfinished reports a look that took too long: it may have missed something.

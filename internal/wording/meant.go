@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Meant formats the question that ends a message about a mistyped word, such as
-// `; did you mean "docker"?`. It is empty if no candidate is near.
+// Meant formats the question that ends a message about a mistyped word, such as `; did you
+// mean "docker"?`. It is empty if no candidate is near.
 func Meant(typed string, candidates ...string) string {
 	return DidYouMean(Closest(typed, candidates...))
 }
@@ -19,9 +19,9 @@ func DidYouMean(closest string) string {
 	return fmt.Sprintf("; did you mean %q?", closest)
 }
 
-// Closest returns the first candidate with the fewest typing errors: at most two, and
-// fewer than half of its characters. A candidate that begins with what was typed, at
-// least three characters, counts as one with two errors. It is empty if no candidate is that near.
+// Closest returns the first candidate with the fewest typing errors: at most two, and fewer
+// than half of its characters. A candidate that begins with what was typed, at least three
+// characters, counts as one with two errors. It is empty if no candidate is that near.
 func Closest(typed string, candidates ...string) string {
 	best, least := "", 3
 	for _, c := range candidates {

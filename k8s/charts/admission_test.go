@@ -30,7 +30,8 @@ type request struct {
 	before, after          string
 }
 
-// TestNodePolicy has what agents write to nodes, and the message of the refusal, "" if it is allowed.
+// TestNodePolicy has what agents write to nodes, and the message of the refusal, "" if it is
+// allowed.
 func TestNodePolicy(t *testing.T) {
 	const device, label = "metax-gpu-device", "metax-gpu-label"
 	const plain = "{metadata: {labels: {x: z}, annotations: {a: b}}, spec: {taints: [{key: k}]}, status: {capacity: {cpu: 4}, conditions: [{type: Ready, status: 'True'}]}}"
@@ -113,7 +114,8 @@ func TestEventPolicy(t *testing.T) {
 	}
 }
 
-// TestPodPolicy lets the plugin end the phase "allocating" of its pods, and write their GPUs, and nothing else.
+// TestPodPolicy lets the plugin end the phase "allocating" of its pods, and write their GPUs,
+// and nothing else.
 func TestPodPolicy(t *testing.T) {
 	const (
 		device    = "metax-gpu-device"
@@ -201,7 +203,8 @@ func TestSlicePolicy(t *testing.T) {
 	}
 }
 
-// TestPodPolicyKinds wants the policies about pods to see every way by which a pod's annotations can be written.
+// TestPodPolicyKinds wants the policies about pods to see every way by which a pod's
+// annotations can be written.
 func TestPodPolicyKinds(t *testing.T) {
 	all := objects(t, mustRender(t, "1.34.4", ""))
 	for _, name := range []string{"pods", "slices"} {
@@ -216,8 +219,8 @@ func TestPodPolicyKinds(t *testing.T) {
 	}
 }
 
-// TestPodRights: no role may patch pods, and pods/status only under the policy or where a value needs it. NOTES say
-// what is left.
+// TestPodRights: no role may patch pods, and pods/status only under the policy or where a
+// value needs it. NOTES say what is left.
 func TestPodRights(t *testing.T) {
 	const (
 		own, nodes, pods = "tie them to their own node", "can patch labels, annotations, taints and status of every Node; ", "of every pod; it cannot change what a pod runs"
@@ -272,7 +275,8 @@ func TestPodRights(t *testing.T) {
 	}
 }
 
-// TestSlicePodPolicy: a pod with slices names no node, and no scheduler other than those of the values.
+// TestSlicePodPolicy: a pod with slices names no node, and no scheduler other than those of
+// the values.
 func TestSlicePodPolicy(t *testing.T) {
 	const (
 		node = "a pod that requests metax-tech.com/sgpu may not name its node; a scheduler has to choose its slices"
@@ -303,8 +307,9 @@ func TestSlicePodPolicy(t *testing.T) {
 	}
 }
 
-// admit evaluates a policy of the chart as the API server of Kubernetes 1.30 does, the first that has policies, with the
-// object that its binding names if it has params, and returns the first message.
+// admit evaluates a policy of the chart as the API server of Kubernetes 1.30 does, the first
+// that has policies, with the object that its binding names if it has params, and returns the
+// first message.
 func admit(t *testing.T, name string, r request, params ...string) string {
 	t.Helper()
 	return admitBy(t, policyNamed(t, name), r, params...)

@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestAwareGolden renders what deployExtenderGPUAware adds, for the versions of Kubernetes with the two
-// forms of the scheduler's configuration.
+// TestAwareGolden renders what deployExtenderGPUAware adds, for the versions of Kubernetes
+// with the two forms of the scheduler's configuration.
 func TestAwareGolden(t *testing.T) {
 	for _, version := range []string{"1.24.0", "1.34.4"} {
 		r := mustRender(t, version, "{deployExtenderGPUAware: true, gpuAware: {service: {clusterIP: 10.96.0.77}}}")
@@ -58,8 +58,8 @@ func TestSchedulerConfig(t *testing.T) {
 	}
 }
 
-// TestNoAddress: without an address there is no configuration that a scheduler could take, and the notes say how it
-// gets one.
+// TestNoAddress: without an address there is no configuration that a scheduler could take, and
+// the notes say how it gets one.
 func TestNoAddress(t *testing.T) {
 	for _, name := range []string{extensions, operator} {
 		for values, has := range map[string]bool{"{}": false, "{service: {clusterIP: 10.96.0.77}}": true, "{extender: {urlPrefix: 'http://a.example'}}": true} {

@@ -105,7 +105,8 @@ func TestBesideAnother(t *testing.T) {
 	}
 }
 
-// TestOperatorBeside has the DaemonSets that metax-operator deploys itself, and those of others.
+// TestOperatorBeside has the DaemonSets that metax-operator deploys itself, and those of
+// others.
 func TestOperatorBeside(t *testing.T) {
 	const plugins = "/var/lib/kubelet/device-plugins"
 	for _, test := range []struct {

@@ -22,7 +22,8 @@ const (
 
 var update = flag.Bool("update", false, "rewrite the golden files and the plain manifest")
 
-// render is what "helm template" does with metax-gpu-extensions, for a version of Kubernetes, with values as YAML.
+// render is what "helm template" does with metax-gpu-extensions, for a version of Kubernetes,
+// with values as YAML.
 func render(t *testing.T, kubernetes, values string) (*release.Release, error) {
 	t.Helper()
 	return renderChart(t, extensions, kubernetes, values)
@@ -77,8 +78,8 @@ func golden(t *testing.T, path, text string) {
 	}
 }
 
-// TestGolden renders the chart for the oldest version that it is for, one between, and the one that
-// it is run on.
+// TestGolden renders the chart for the oldest version that it is for, one between, and the one
+// that it is run on.
 func TestGolden(t *testing.T) {
 	for _, version := range []string{"1.23.0", "1.28.0", "1.34.4"} {
 		golden(t, filepath.Join("testdata", version+".yaml"), wholeText(mustRender(t, version, "")))

@@ -14,7 +14,8 @@ var edited = map[string][]string{
 	operator:   {"driver-config", "metax-device-config", "metax-gpu-aware-plugin", "metax-vfio-config"},
 }
 
-// TestEdited: no manifest of a release says anything of what people edit, so that no upgrade and no rollback does.
+// TestEdited: no manifest of a release says anything of what people edit, so that no upgrade
+// and no rollback does.
 func TestEdited(t *testing.T) {
 	for name, maps := range edited {
 		r, err := renderChart(t, name, "1.34.4", "{deployExtenderGPUAware: true}")

@@ -1,4 +1,5 @@
-// Package charts holds the Helm charts of the cluster side, and what metax-operator takes from them.
+// Package charts holds the Helm charts of the cluster side, and what metax-operator takes from
+// them.
 package charts
 
 import "embed"
@@ -8,8 +9,8 @@ import "embed"
 //go:embed all:metax-gpu-extensions
 var Extensions embed.FS
 
-// Operator has of the chart metax-operator, in the directory of its name, the values, their schema, and the
-// DaemonSets of the agents, which the controller makes and Helm does not.
+// Operator has of the chart metax-operator, in the directory of its name, the values, their
+// schema, and the DaemonSets of the agents, which the controller makes and Helm does not.
 //
 //go:embed metax-operator/Chart.yaml metax-operator/values.yaml metax-operator/values.schema.json all:metax-operator/agents
 var Operator embed.FS

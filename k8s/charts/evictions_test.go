@@ -74,7 +74,8 @@ func TestEvictionPolicies(t *testing.T) {
 	}
 }
 
-// TestLostGPUEvictions: with onFatal evict, the controller's token evicts a pod whose node says that it has a lost GPU.
+// TestLostGPUEvictions: with onFatal evict, the controller's token evicts a pod whose node
+// says that it has a lost GPU.
 func TestLostGPUEvictions(t *testing.T) {
 	const (
 		eviction = `{metadata: {name: p, labels: {metax-ctk.io/evicts: lost-gpu-pod}, annotations: {metax-ctk.io/evicts-from: node-1}}, deleteOptions: {preconditions: {uid: uid-1}}}`
@@ -120,7 +121,8 @@ func TestLostGPUEvictions(t *testing.T) {
 	}
 }
 
-// TestEvictionParams: the evictions of others do not depend on the objects that the policies compare with.
+// TestEvictionParams: the evictions of others do not depend on the objects that the policies
+// compare with.
 func TestEvictionParams(t *testing.T) {
 	all := objects(t, renderOperator(t, withAll))
 	deny, labeled := admissionregistrationv1.DenyAction, &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "metax-ctk.io/evicts", Operator: metav1.LabelSelectorOpExists}}}

@@ -19,8 +19,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
-// objectMonitor is what the values of NVSentinel's chart have of its Kubernetes object monitor, as its documentation
-// (docs/configuration/kubernetes-object-monitor.md) describes it.
+// objectMonitor is what the values of NVSentinel's chart have of its Kubernetes object
+// monitor, as its documentation (docs/configuration/kubernetes-object-monitor.md) describes
+// it.
 type objectMonitor struct {
 	Global struct {
 		Monitor struct {
@@ -46,7 +47,8 @@ type objectMonitor struct {
 	} `json:"kubernetes-object-monitor"`
 }
 
-// TestNVSentinel: the values are of the monitor's form, and its predicates hold for a node with the condition.
+// TestNVSentinel: the values are of the monitor's form, and its predicates hold for a node
+// with the condition.
 func TestNVSentinel(t *testing.T) {
 	var m objectMonitor
 	if err := yaml.UnmarshalStrict([]byte(readText(t, "../handoff/nvsentinel.yaml")), &m); err != nil {
@@ -95,8 +97,8 @@ func holds(t *testing.T, predicate, of string) bool {
 	return results[0].EvalResult.Value() == true
 }
 
-// TestNodeHealthCheck: the object is of the form of the CRD of Medik8s (api/v1alpha1), and about conditions and labels
-// that there are.
+// TestNodeHealthCheck: the object is of the form of the CRD of Medik8s (api/v1alpha1), and
+// about conditions and labels that there are.
 func TestNodeHealthCheck(t *testing.T) {
 	var check struct {
 		metav1.TypeMeta   `json:",inline"`

@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// TestMixedNodes gives the plugin, and no other container, the leases of the simulated or real host, and
-// only if the nodes are mixed.
+// TestMixedNodes gives the plugin, and no other container, the leases of the simulated or real
+// host, and only if the nodes are mixed.
 func TestMixedNodes(t *testing.T) {
 	for values, want := range map[string]string{
 		"{}":                            "",

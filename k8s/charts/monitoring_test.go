@@ -81,7 +81,8 @@ func TestMonitoring(t *testing.T) {
 	}
 }
 
-// TestExporterIsAnOption has each switch alone: what needs no exporter is there, and the rest is refused.
+// TestExporterIsAnOption has each switch alone: what needs no exporter is there, and the rest
+// is refused.
 func TestExporterIsAnOption(t *testing.T) {
 	for values, want := range map[string]string{
 		"": "", "podMonitor: {deploy: true}": "PodMonitor/metax-gpu-extensions", "prometheusRule: {deploy: true}": "PrometheusRule/metax-rules",
@@ -115,7 +116,8 @@ func TestExporterIsAnOption(t *testing.T) {
 	}
 }
 
-// TestServiceMonitor: it finds the Service of the exporter, and gives its series the labels that the PodMonitor gives.
+// TestServiceMonitor: it finds the Service of the exporter, and gives its series the labels
+// that the PodMonitor gives.
 func TestServiceMonitor(t *testing.T) {
 	all := objects(t, mustRender(t, "1.34.4", "dataExporter: {deploy: true, serviceMonitor: {deploy: true, labels: {release: prometheus}}}"))
 	monitor, service := all["ServiceMonitor/metax-exporter"], as[corev1.Service](t, all, "Service/metax-exporter")
@@ -139,8 +141,8 @@ func TestServiceMonitor(t *testing.T) {
 	}
 }
 
-// TestOperatorMonitoring: the operator's metrics are a port of its pod that the PodMonitor finds, and its alerts are in
-// its chart alone.
+// TestOperatorMonitoring: the operator's metrics are a port of its pod that the PodMonitor
+// finds, and its alerts are in its chart alone.
 func TestOperatorMonitoring(t *testing.T) {
 	const on = "dataExporter: {podMonitor: {deploy: true}, prometheusRule: {deploy: true}}\n"
 	all := objects(t, renderOperator(t, on))

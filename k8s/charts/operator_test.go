@@ -36,8 +36,8 @@ func TestOperatorGolden(t *testing.T) {
 	golden(t, "testdata/operator.yaml", wholeText(renderOperator(t, "")))
 }
 
-// TestCleanupWaits demands that the pods which remove files wait for the end of every agent, and remove the logs of
-// each.
+// TestCleanupWaits demands that the pods which remove files wait for the end of every agent,
+// and remove the logs of each.
 func TestCleanupWaits(t *testing.T) {
 	logs := ""
 	for _, component := range []string{"runtime", "driver", "maca", "vfManager", "vfioManager"} {
@@ -100,7 +100,8 @@ func TestOperatorPages(t *testing.T) {
 	comparePages(t, pages, "operator-permissions", rows)
 }
 
-// TestOperatorFailures demands that each test which the decision about failures of other operators names exists.
+// TestOperatorFailures demands that each test which the decision about failures of other
+// operators names exists.
 func TestOperatorFailures(t *testing.T) {
 	tests := map[string]bool{}
 	declared := regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\)`)
@@ -134,7 +135,8 @@ func TestOperatorFailures(t *testing.T) {
 	}
 }
 
-// TestOperatorNull has values that are null or empty, as they are where other tools make the file of values.
+// TestOperatorNull has values that are null or empty, as they are where other tools make the
+// file of values.
 func TestOperatorNull(t *testing.T) {
 	for _, values := range []string{
 		"openshift: {deploy: null}", "openshift: null", "vendor: null", "cmInit: null", "podTemplateSpec: null", "gpuDevice: {cmInit: null, podTemplateSpec: null}", "moduleParams: null", "nodeModuleParams: null", "registry: null",
@@ -152,8 +154,8 @@ func TestOperatorNull(t *testing.T) {
 	}
 }
 
-// TestShared demands that metax-operator has the values of metax-gpu-extensions, with the same defaults and the
-// same schema. -update writes both.
+// TestShared demands that metax-operator has the values of metax-gpu-extensions, with the same
+// defaults and the same schema. -update writes both.
 func TestShared(t *testing.T) {
 	own, _, ok := strings.Cut(readText(t, operator+"/values.yaml"), below)
 	if !ok {
@@ -216,7 +218,8 @@ func readText(t *testing.T, path string) string {
 	return string(text)
 }
 
-// TestOperatorObject has values, and a field of the ClusterOperator or of the values for the controller.
+// TestOperatorObject has values, and a field of the ClusterOperator or of the values for the
+// controller.
 func TestOperatorObject(t *testing.T) {
 	for _, test := range []struct {
 		values string
@@ -289,7 +292,8 @@ func TestOperatorRefuses(t *testing.T) {
 	}
 }
 
-// TestOperatorPods wants no pod of the chart's own to be root, to see its host or to have a power.
+// TestOperatorPods wants no pod of the chart's own to be root, to see its host or to have a
+// power.
 func TestOperatorPods(t *testing.T) {
 	all := objects(t, renderOperator(t, ""))
 	pods := map[string]corev1.PodSpec{"controller": as[appsv1.Deployment](t, all, "Deployment/metax-operator").Spec.Template.Spec}
@@ -355,8 +359,8 @@ func TestLookPolicy(t *testing.T) {
 	}
 }
 
-// TestOperatorNodePolicy: of the taints of a Node, the controller writes the one of a lost GPU, without effect on pods
-// that run.
+// TestOperatorNodePolicy: of the taints of a Node, the controller writes the one of a lost
+// GPU, without effect on pods that run.
 func TestOperatorNodePolicy(t *testing.T) {
 	const (
 		me      = "system:serviceaccount:metax-operator:metax-operator"
@@ -382,7 +386,8 @@ func TestOperatorNodePolicy(t *testing.T) {
 	}
 }
 
-// TestControlPlaneOnly: by a value, the controller runs on the control plane alone, whatever its affinity.
+// TestControlPlaneOnly: by a value, the controller runs on the control plane alone, whatever
+// its affinity.
 func TestControlPlaneOnly(t *testing.T) {
 	for _, more := range []string{"", ", affinity: null", ", affinity: {nodeAffinity: null}"} {
 		all := objects(t, renderOperator(t, "controller: {controlPlaneOnly: true"+more+"}"))
@@ -402,8 +407,8 @@ func TestValuesSum(t *testing.T) {
 	}
 }
 
-// TestOperatorRights states what the accounts of the chart's own may do. None may give rights, and none of the
-// rights goes to the roles admin and edit.
+// TestOperatorRights states what the accounts of the chart's own may do. None may give rights,
+// and none of the rights goes to the roles admin and edit.
 func TestOperatorRights(t *testing.T) {
 	want := []string{
 		"ClusterRole metax-operator-operator: list,watch,patch gpu.metax-tech.com/clusteroperators",
@@ -465,7 +470,8 @@ func TestOperatorRights(t *testing.T) {
 	}
 }
 
-// TestRuntimeClass: pods that name metax run only where it is set up, and the RuntimeClass is there only without CDI.
+// TestRuntimeClass: pods that name metax run only where it is set up, and the RuntimeClass is
+// there only without CDI.
 func TestRuntimeClass(t *testing.T) {
 	if _, ok := objects(t, renderOperator(t, ""))["RuntimeClass/metax"]; ok {
 		t.Error("there is a RuntimeClass although engines use CDI")

@@ -20,8 +20,8 @@ import (
 // pages have the tables of the chart, in both languages.
 var pages = []string{"../../docs/kubernetes-reference.md", "../../docs/zh/kubernetes-reference.md"}
 
-// table are the cells of the rows below <!-- NAME --> on a page, without the head and without the
-// last column, which is prose.
+// table are the cells of the rows below <!-- NAME --> on a page, without the head and without
+// the last column, which is prose.
 func table(t *testing.T, page, name string) []string {
 	t.Helper()
 	text, err := os.ReadFile(page)
@@ -68,8 +68,8 @@ func comparePages(t *testing.T, pages []string, name string, want []string) {
 	}
 }
 
-// leaves are values that the table has in one row each; shared are those that every component has,
-// which the page describes once.
+// leaves are values that the table has in one row each; shared are those that every component
+// has, which the page describes once.
 var (
 	leaves = regexp.MustCompile(`(^|\.)(image|nodeSelector|affinity|tolerations|labels|imagePullSecrets)$`)
 	shared = regexp.MustCompile(`\.(image|podTemplateSpec|log|nodeSelector|affinity|tolerations|resources|updateStrategy)$`)
@@ -134,7 +134,8 @@ func TestPermissionsTable(t *testing.T) {
 	compare(t, "permissions", permissionRows(t, objects(t, mustRender(t, "1.34.4", "dataExporter: {deploy: true}\ndeployExtenderGPUAware: true\nreaders: [{kind: Group, name: users}]")), extensions+"-"))
 }
 
-// permissionRows are the rows of a table of permissions, of the roles whose names begin with the prefix.
+// permissionRows are the rows of a table of permissions, of the roles whose names begin with
+// the prefix.
 func permissionRows(t *testing.T, all map[string]*unstructured.Unstructured, prefix string) []string {
 	t.Helper()
 	var want []string
@@ -159,8 +160,8 @@ func permissionRows(t *testing.T, all map[string]*unstructured.Unstructured, pre
 	return want
 }
 
-// TestHostPathsTable compares the directories of the host, and the containers that read and write each, with the pods.
-// The containers of one name have the same directories.
+// TestHostPathsTable compares the directories of the host, and the containers that read and
+// write each, with the pods. The containers of one name have the same directories.
 func TestHostPathsTable(t *testing.T) {
 	writes := map[string]map[string]bool{} // by directory and container
 	for _, values := range []string{"dataExporter: {deploy: true}", "gpuLabel: {output: nfd}", "gpuLabel: {validate: true}", "gpuDevice: {mixedNodes: true}", "gpuDevice: {koordletDir: /var/run/koordlet/xpu-device-infos}"} {
@@ -198,8 +199,8 @@ func TestHostPathsTable(t *testing.T) {
 	compare(t, "hostpaths", want)
 }
 
-// TestPrintedConfigMaps: a ConfigMap of the pages can be applied as it is printed. Without a namespace it would be one of
-// the namespace default, which nobody reads.
+// TestPrintedConfigMaps: a ConfigMap of the pages can be applied as it is printed. Without a
+// namespace it would be one of the namespace default, which nobody reads.
 func TestPrintedConfigMaps(t *testing.T) {
 	block := regexp.MustCompile("(?s)```yaml\n(.*?)```")
 	found := map[string]int{}

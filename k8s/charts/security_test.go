@@ -15,7 +15,8 @@ import (
 
 const tokenDir = "/var/run/secrets/kubernetes.io/serviceaccount"
 
-// TestMemory wants a limit of memory for every container of both charts, and Go to keep below it.
+// TestMemory wants a limit of memory for every container of both charts, and Go to keep below
+// it.
 func TestMemory(t *testing.T) {
 	const all = "dataExporter: {deploy: true}\ndeployExtenderGPUAware: true\ngpuLabel: {validate: true}"
 	for _, test := range []struct {
@@ -62,7 +63,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestNetworkPolicy: only named ports of each pod can be reached, and only by those whom a value allows.
+// TestNetworkPolicy: only named ports of each pod can be reached, and only by those whom a
+// value allows.
 func TestNetworkPolicy(t *testing.T) {
 	const from = "[{podSelector: {matchLabels: {app: prometheus}}}]"
 	for _, chart := range []string{extensions, operator} {
@@ -93,8 +95,8 @@ func TestNetworkPolicy(t *testing.T) {
 	}
 }
 
-// TestPrivileges states for each container whether it is privileged, whether it has the token of the
-// service account, and which directories of the host it may write.
+// TestPrivileges states for each container whether it is privileged, whether it has the token
+// of the service account, and which directories of the host it may write.
 func TestPrivileges(t *testing.T) {
 	type powers struct {
 		Privileged, Token bool

@@ -153,8 +153,9 @@ func TestGates(t *testing.T) {
 	}
 }
 
-// TestPodTemplates merges into the pods of every component but those of one that has its own. Maps are merged, lists are
-// appended, other values are replaced, and the labels by which a DaemonSet finds its pods stay.
+// TestPodTemplates merges into the pods of every component but those of one that has its own.
+// Maps are merged, lists are appended, other values are replaced, and the labels by which a
+// DaemonSet finds its pods stay.
 func TestPodTemplates(t *testing.T) {
 	const values = `
 deployExtenderGPUAware: true
@@ -192,7 +193,8 @@ gpuLabel:
 	}
 }
 
-// TestDeviceConfig has values, and the keys of the ConfigMap metax-device-config that come from them.
+// TestDeviceConfig has values, and the keys of the ConfigMap metax-device-config that come
+// from them.
 func TestDeviceConfig(t *testing.T) {
 	for _, test := range []struct{ values, key, want string }{
 		{"", "cluster-config", "deviceAllocationStrategy: native\nmode: native\nsgpuHybrid: null\nshareNums: 4"},

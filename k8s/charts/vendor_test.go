@@ -20,8 +20,8 @@ func vendorOnly(t *testing.T) map[string]map[string]any {
 	return list
 }
 
-// TestVendorValues installs with the vendor's published values: with each of them alone, and with all together. The
-// registry alone is refused, and says what to do.
+// TestVendorValues installs with the vendor's published values: with each of them alone, and
+// with all together. The registry alone is refused, and says what to do.
 func TestVendorValues(t *testing.T) {
 	var published map[string]any
 	if err := yaml.UnmarshalStrict([]byte(readText(t, "testdata/vendor-values.yaml")), &published); err != nil {

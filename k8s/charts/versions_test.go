@@ -13,8 +13,8 @@ import (
 // clusters are versions of Kubernetes that MetaX clusters run, and the newest.
 var clusters = []string{"1.26.15", "1.28.15", "1.30.14", "1.32.3", "1.34.4", "1.36.3"}
 
-// The versions of Kubernetes that first have the API of a kind, or a field, by default. None of them is gone up to the
-// newest of clusters.
+// The versions of Kubernetes that first have the API of a kind, or a field, by default. None
+// of them is gone up to the newest of clusters.
 var (
 	kindsSince = map[string]string{
 		"v1 ConfigMap": "1.2", "v1 Namespace": "1.0", "v1 Pod": "1.0", "v1 Service": "1.0", "v1 ServiceAccount": "1.0",
@@ -33,8 +33,8 @@ var (
 	}
 )
 
-// TestVersions renders everything for each version: its API server has all kinds and fields, the policies are there as
-// soon as it has them, and kube-scheduler reads the file for it.
+// TestVersions renders everything for each version: its API server has all kinds and fields,
+// the policies are there as soon as it has them, and kube-scheduler reads the file for it.
 func TestVersions(t *testing.T) {
 	const all = `
 readers: [{kind: User, name: a}]

@@ -13,7 +13,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestHelmWaits: "helm install --wait" waits for every pod of every DaemonSet, by helm's own rule.
+// TestHelmWaits: "helm install --wait" waits for every pod of every DaemonSet, by helm's own
+// rule.
 func TestHelmWaits(t *testing.T) {
 	all := objects(t, mustRender(t, "1.34.4", "{deployExtenderGPUAware: true, dataExporter: {deploy: true}}"))
 	sets := 0
@@ -43,7 +44,8 @@ func TestHelmWaits(t *testing.T) {
 	}
 }
 
-// TestJobs: a first installation runs no job, and no job has more time than hookDeadline; one that failed stays.
+// TestJobs: a first installation runs no job, and no job has more time than hookDeadline; one
+// that failed stays.
 func TestJobs(t *testing.T) {
 	jobs := 0
 	for name, values := range map[string]string{extensions: "hookDeadline: 30", operator: "hookDeadline: 30"} {

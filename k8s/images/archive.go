@@ -20,8 +20,9 @@ import (
 // charts are those in the archive.
 var charts = []string{"metax-gpu-extensions", "metax-operator"}
 
-// writeArchives makes the charts, DIR/CHART-VERSION.tgz, and DIR/metax-k8s-images.VERSION.ARCH.run for each architecture
-// that it can be run on: the images of all architectures, whose layouts are in out, and the charts.
+// writeArchives makes the charts, DIR/CHART-VERSION.tgz, and
+// DIR/metax-k8s-images.VERSION.ARCH.run for each architecture that it can be run on: the
+// images of all architectures, whose layouts are in out, and the charts.
 func (b builder) writeArchives(dir, out string, from []image) error {
 	var parts []archive.Part
 	for _, i := range from {
@@ -53,7 +54,8 @@ func (b builder) writeArchives(dir, out string, from []image) error {
 		parts = append(parts, chart)
 	}
 	for _, arch := range b.arches {
-		if err := b.writeArchive(filepath.Join(dir, fmt.Sprintf("metax-k8s-images.%s.%s.run", b.version, arch)), arch, parts); err != nil {
+		if err := b.writeArchive(filepath.Join(dir, fmt.Sprintf("metax-k8s-images.%s.%s.run", b.version, arch)), arch,
+			parts); err != nil {
 			return fmt.Errorf("write the archive for %s: %w", arch, err)
 		}
 	}
@@ -86,7 +88,8 @@ func (b builder) writeArchive(file, arch string, parts []archive.Part) (err erro
 	return archive.Write(to, bytes.NewReader(text), int64(len(text)), parts)
 }
 
-// packChart packs the chart in a directory as helm does, with a version, and without the times of its files.
+// packChart packs the chart in a directory as helm does, with a version, and without the times
+// of its files.
 func packChart(dir, version string) (part archive.Part, text []byte, err error) {
 	log.SetOutput(io.Discard) // helm notes each link in a chart
 	chart, err := loader.LoadDir(dir)

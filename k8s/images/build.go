@@ -30,8 +30,8 @@ type builder struct {
 	arches     []string
 }
 
-// writeImage makes OUT/NAME, an OCI layout with an index of all architectures, and OUT/NAME-ARCH.cdx.json
-// beside it.
+// writeImage makes OUT/NAME, an OCI layout with an index of all architectures, and
+// OUT/NAME-ARCH.cdx.json beside it.
 func (b builder) writeImage(out string, i image) error {
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, arch := range b.arches {
@@ -41,7 +41,10 @@ func (b builder) writeImage(out string, i image) error {
 		}
 		platform := &v1.Platform{OS: "linux", Architecture: arch}
 		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: built, Descriptor: v1.Descriptor{Platform: platform}})
-		if err := writeSBOM(filepath.Join(out, i.name+"-"+arch+".cdx.json"), cdx.Component{Type: cdx.ComponentTypeContainer, Name: i.name, Version: b.version}, b.created, components); err != nil {
+		if err := writeSBOM(filepath.Join(out, i.name+"-"+arch+".cdx.json"), cdx.Component{
+			Type: cdx.ComponentTypeContainer,
+			Name: i.name, Version: b.version,
+		}, b.created, components); err != nil {
 			return err
 		}
 	}
@@ -125,7 +128,8 @@ func (b builder) programs(i image, arch string) (v1.Layer, []component, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	files = append(files, file{name: "usr/share/doc/metax-container-toolkit/third-party-licenses", mode: 0o644, body: text})
+	files = append(files,
+		file{name: "usr/share/doc/metax-container-toolkit/third-party-licenses", mode: 0o644, body: text})
 	layer, err := layerOf(files)
 	return layer, components, err
 }

@@ -67,7 +67,10 @@ func debianLayer(debs string, locked []pkg, names []string, arch string) (v1.Lay
 		tree["var/lib/dpkg/status.d/"+name] = file{mode: 0o644, body: control}
 		components = append(components, debianComponent(p))
 	}
-	tree["etc/os-release"] = file{mode: 0o644, body: []byte("PRETTY_NAME=\"Debian 12, some packages\"\nID=debian\nVERSION_ID=12\nVERSION_CODENAME=bookworm\n")}
+	tree["etc/os-release"] = file{
+		mode: 0o644,
+		body: []byte("PRETTY_NAME=\"Debian 12, some packages\"\nID=debian\nVERSION_ID=12\nVERSION_CODENAME=bookworm\n"),
+	}
 	var files []file
 	for name, f := range tree {
 		f.name = name
@@ -91,7 +94,8 @@ func locate(debs string, p pkg) (string, error) {
 	return deb, nil
 }
 
-// unpack adds the files of a package to a tree by path, without those that nobody runs or must read.
+// unpack adds the files of a package to a tree by path, without those that nobody runs or must
+// read.
 func unpack(deb string, tree map[string]file) error {
 	data, err := exec.Command("dpkg-deb", "--fsys-tarfile", deb).Output()
 	if err != nil {
@@ -120,7 +124,10 @@ func unpack(deb string, tree map[string]file) error {
 // unneeded reports whether an image does without a file: documents other than licences, and
 // helpers for other tools.
 func unneeded(name string) bool {
-	for _, dir := range []string{"usr/share/gcc", "usr/share/gdb", "usr/share/lintian", "usr/share/man", "usr/share/locale"} {
+	for _, dir := range []string{
+		"usr/share/gcc", "usr/share/gdb", "usr/share/lintian", "usr/share/man",
+		"usr/share/locale",
+	} {
 		if name == dir || strings.HasPrefix(name, dir+"/") {
 			return true
 		}

@@ -45,7 +45,8 @@ func standIn(t *testing.T) builder {
 
 var plain = image{name: "plain", description: "A stand-in", programs: []string{"k8s/cmd/dp", "cmd/hook"}, entrypoint: "/dp"}
 
-// TestTarOf: an archive is whole blocks and ends in two empty ones; without them GNU tar refuses it.
+// TestTarOf: an archive is whole blocks and ends in two empty ones; without them GNU tar
+// refuses it.
 func TestTarOf(t *testing.T) {
 	text, err := tarOf([]file{{name: "a", body: []byte("one byte too many for a block, or too few")}})
 	if err != nil || len(text)%512 != 0 || !bytes.HasSuffix(text, make([]byte, 1024)) {

@@ -35,7 +35,8 @@ func layerOf(files []file) (v1.Layer, error) {
 		tarball.WithCompressionLevel(compression), tarball.WithCompressedCaching)
 }
 
-// tarOf is a tar archive with these files in this order. All belong to root and have no time of their own.
+// tarOf is a tar archive with these files in this order. All belong to root and have no time
+// of their own.
 func tarOf(files []file) ([]byte, error) {
 	var buffer bytes.Buffer
 	w := tar.NewWriter(&buffer)

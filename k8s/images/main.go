@@ -18,8 +18,9 @@ func main() {
 		only    = flag.String("images", "", "images to build, with commas (default: all)")
 		debs    = flag.String("debs", "", "directory with the packages of debian.lock, as SHA256.deb")
 		repo    = flag.String("repo", "..", "root of the sources")
-		sbom    = flag.String("programs", "", "write only the list of parts of the Go programs in this directory, to the file of -out")
-		dir     = flag.String("archives", "", "directory for archives of all images and the charts (default: none)")
+		sbom    = flag.String("programs", "",
+			"write only the list of parts of the Go programs in this directory, to the file of -out")
+		dir = flag.String("archives", "", "directory for archives of all images and the charts (default: none)")
 	)
 	flag.IntVar(&compression, "compression", compression, "level of gzip for the layers: 1 is fast, for tests")
 	flag.Parse()
@@ -52,7 +53,10 @@ func run(out, version, arches, only, debs, repo, archives string) error {
 	if err != nil {
 		return err
 	}
-	b := builder{repo: repo, debs: debs, locked: locked, version: version, created: created, arches: strings.Split(arches, ",")}
+	b := builder{
+		repo: repo, debs: debs, locked: locked, version: version, created: created,
+		arches: strings.Split(arches, ","),
+	}
 	for _, i := range chosen {
 		if err := b.writeImage(out, i); err != nil {
 			return fmt.Errorf("build image %s: %w", i.name, err)

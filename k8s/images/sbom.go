@@ -19,8 +19,11 @@ import (
 type component struct{ kind, name, version, purl string }
 
 func debianComponent(p pkg) component {
-	return component{kind: "library", name: p.name, version: p.version, purl: fmt.Sprintf("pkg:deb/debian/%s@%s?arch=%s&distro=debian-12",
-		url.PathEscape(p.name), url.PathEscape(p.version), p.arch)}
+	return component{
+		kind: "library", name: p.name, version: p.version,
+		purl: fmt.Sprintf("pkg:deb/debian/%s@%s?arch=%s&distro=debian-12",
+			url.PathEscape(p.name), url.PathEscape(p.version), p.arch),
+	}
 }
 
 // goComponents are a program's modules, as the linker wrote them into it: itself, the standard
@@ -87,5 +90,6 @@ func writeProgramsSBOM(path, dir, version string, created time.Time) error {
 		}
 		found = append(found, parts...)
 	}
-	return writeSBOM(path, cdx.Component{Type: cdx.ComponentTypeApplication, Name: "metax-container-toolkit", Version: version}, created, found)
+	return writeSBOM(path,
+		cdx.Component{Type: cdx.ComponentTypeApplication, Name: "metax-container-toolkit", Version: version}, created, found)
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// image is what is built: programs by their place in the sources, in the root of the image, and
-// the Debian packages below them.
+// image is what is built: programs by their place in the sources, in the root of the image,
+// and the Debian packages below them.
 type image struct {
 	name, description string
 	programs          []string
@@ -23,8 +23,8 @@ var images = []image{
 	{
 		name: "gpu-health", description: "Reads MetaX GPUs with the vendor's library, and writes CDI specs",
 		programs: []string{"k8s/cmd/metax-gpu-device", "cmd/metax-hook", "cmd/metax-mxsml"}, entrypoint: "/metax-gpu-device",
-		// The C library and what a C++ library such as libmxsml needs of Debian; gcc-12-base has the
-		// licence of two of them.
+		// The C library and what a C++ library such as libmxsml needs of Debian; gcc-12-base
+		// has the licence of two of them.
 		packages: []string{"gcc-12-base", "libc6", "libgcc-s1", "libstdc++6", "zlib1g"},
 	},
 	{

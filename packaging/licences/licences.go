@@ -1,4 +1,5 @@
-// Package licences collects the licences of what is linked into Go programs, for packages and images.
+// Package licences collects the licences of what is linked into Go programs, for packages and
+// images.
 package licences
 
 import (
@@ -20,9 +21,9 @@ const own = "github.com/metax-ctk/container-toolkit"
 // linked is a module that is linked, or the standard library.
 type linked struct{ name, version, dir string }
 
-// Text returns the licences and notices of all modules that are linked into programs, each text once, with the modules
-// that it is of. It reads them from the module cache and GOROOT of the go command in PATH, and fails if one is missing.
-// The same programs give the same bytes.
+// Text returns the licences and notices of all modules that are linked into programs, each
+// text once, with the modules that it is of. It reads them from the module cache and GOROOT of
+// the go command in PATH, and fails if one is missing. The same programs give the same bytes.
 func Text(programs ...string) ([]byte, error) {
 	modules, err := modulesOf(programs)
 	if err != nil {
@@ -76,8 +77,8 @@ var licenceFile = regexp.MustCompile(`(?i)^(un)?(licen[cs]e|copying|notice|paten
 
 func isLicence(file string) bool { return licenceFile.MatchString(file) && filepath.Ext(file) != ".go" }
 
-// isUnlinkedDir reports whether nothing of a directory is linked. The standard library has the sources of the go command
-// beside it.
+// isUnlinkedDir reports whether nothing of a directory is linked. The standard library has the
+// sources of the go command beside it.
 func isUnlinkedDir(dir string, m linked) bool {
 	return dir == "testdata" || strings.HasPrefix(dir, "_") || strings.HasPrefix(dir, ".") || m.name == standard
 }
@@ -112,7 +113,8 @@ func modulesOf(programs []string) ([]linked, error) {
 	return slices.Compact(all), nil
 }
 
-// cacheName writes a path or version as the module cache does: capitals as small letters behind an exclamation mark.
+// cacheName writes a path or version as the module cache does: capitals as small letters
+// behind an exclamation mark.
 func cacheName(text string) string {
 	var out strings.Builder
 	for _, r := range text {

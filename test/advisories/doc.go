@@ -1,2 +1,3 @@
-// Package advisories has the list of published faults in what the programs link, and the check that none is linked.
+// Package advisories has the list of published faults in what the programs link, and the check
+// that none is linked.
 package advisories

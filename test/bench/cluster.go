@@ -45,8 +45,9 @@ const (
 	dayNodes = 100
 )
 
-// measureCluster measures the device plugin and, unless there is a file with figures of TestScale,
-// TestDay, TestOperatorScale and TestBench at this commit, runs these, which takes about half an hour.
+// measureCluster measures the device plugin and, unless there is a file with figures of
+// TestScale, TestDay, TestOperatorScale and TestBench at this commit, runs these, which takes
+// about half an hour.
 func measureCluster(file string) (r ClusterResults, err error) {
 	if r.Machine, err = thisMachine(); err != nil {
 		return r, err
@@ -128,8 +129,8 @@ func pluginCalls() (map[string]Call, error) {
 	return parseCalls(text)
 }
 
-// parseCalls reads lines such as
-// "BenchmarkAllocate/gpus=8-2   1   5306 ns/op   2400 µs-max   499 µs-median   940 µs-p99".
+// parseCalls reads lines such as "BenchmarkAllocate/gpus=8-2 1 5306 ns/op 2400 µs-max 499
+// µs-median 940 µs-p99".
 func parseCalls(text string) (map[string]Call, error) {
 	calls := map[string]Call{}
 	for line := range strings.Lines(text) {

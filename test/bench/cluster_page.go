@@ -86,8 +86,8 @@ func (r ClusterResults) call(name, what string) (string, error) {
 	return line(what, figure.Nanoseconds.String(c.Median), figure.Nanoseconds.String(c.P99)), nil
 }
 
-// ran reports whether a scheduler whose name begins so had the jobs of the day: HAMi's is not a part of the
-// source tree.
+// ran reports whether a scheduler whose name begins so had the jobs of the day: HAMi's is not
+// a part of the source tree.
 func (r ClusterResults) ran(name string) bool {
 	return slices.ContainsFunc(r.Days, func(d placement.Outcome) bool { return strings.HasPrefix(d.Policy, name) })
 }
@@ -105,7 +105,8 @@ func (r ClusterResults) at(count int) (placement.Nodes, error) {
 // rate is how many pods a second got their nodes.
 func rate(n placement.Nodes) float64 { return float64(n.Pods) / n.Seconds }
 
-// bound is within how many seconds so many percent of the answers came, as far as the bounds tell.
+// bound is within how many seconds so many percent of the answers came, as far as the bounds
+// tell.
 func bound(a placement.Answers, percent int) float64 {
 	for _, w := range a.Within {
 		if w.Count*100 >= a.Count*percent {

@@ -43,7 +43,8 @@ func TestClusterPages(t *testing.T) {
 	}
 }
 
-// TestReplayDays: of the jobs of the day two are placed, one of them on both domains of a node.
+// TestReplayDays: of the jobs of the day two are placed, one of them on both domains of a
+// node.
 func TestReplayDays(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(source, dayTrace))
 	if err != nil {
@@ -96,8 +97,8 @@ func TestWithin(t *testing.T) {
 	}
 }
 
-// TestRenderCluster makes both pages of made-up results: what they say of goals, and of a scheduler that is
-// not there.
+// TestRenderCluster makes both pages of made-up results: what they say of goals, and of a
+// scheduler that is not there.
 func TestRenderCluster(t *testing.T) {
 	answers := placement.Answers{Count: 200, Seconds: 0.4, Within: []placement.Within{{Seconds: 0.005, Count: 100}, {Seconds: 0.05, Count: 200}}}
 	r := ClusterResults{

@@ -41,9 +41,8 @@ func inProcess() (figure.Set, error) {
 	return set, nil
 }
 
-// parseBench reads the lines of go test, such as
-// "BenchmarkPick/8/quads-2   630354   93.77 ns/op   96 B/op   2 allocs/op". What a
-// benchmark reports besides stands between these and is left out.
+// parseBench reads the lines of go test, such as "BenchmarkPick/8/quads-2 630354 93.77 ns/op
+// 96 B/op 2 allocs/op". What a benchmark reports besides stands between these and is left out.
 func parseBench(text, prefix string) (figure.Set, error) {
 	times, allocs := map[string][]float64{}, map[string][]float64{}
 	for line := range strings.Lines(text) {

@@ -24,8 +24,8 @@ var pages = []page{
 	{"docs/zh/performance.md", "performance.zh.md.tmpl", "达到", "**未达到**"},
 }
 
-// goal is the most that a figure's median may be, in the figure's unit, after the median of the
-// figure beyond is taken away; beyond is empty for a goal of the figure itself.
+// goal is the most that a figure's median may be, in the figure's unit, after the median of
+// the figure beyond is taken away; beyond is empty for a goal of the figure itself.
 type goal struct {
 	most   float64
 	beyond string

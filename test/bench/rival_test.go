@@ -15,8 +15,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
 
-// BenchmarkRival picks 4 of the 8 GPUs of c500-8, by the picker and by the best-effort policy of NVIDIA's
-// go-gpuallocator, which gets the same links. Either answer is a MetaXLink domain.
+// BenchmarkRival picks 4 of the 8 GPUs of c500-8, by the picker and by the best-effort policy
+// of NVIDIA's go-gpuallocator, which gets the same links. Either answer is a MetaXLink domain.
 func BenchmarkRival(b *testing.B) {
 	node, err := sim.Node("c500-8")
 	if err != nil {
@@ -63,7 +63,8 @@ const (
 	singleNVLink = 7
 )
 
-// rivalDevices are the GPUs of a graph as go-gpuallocator finds them: with the path over the host, and NVLink besides.
+// rivalDevices are the GPUs of a graph as go-gpuallocator finds them: with the path over the
+// host, and NVLink besides.
 func rivalDevices(graph *topology.Graph) []*gpuallocator.Device {
 	devices := make([]*gpuallocator.Device, graph.Len())
 	for i := range devices {
@@ -90,5 +91,6 @@ func rivalLink(to *gpuallocator.Device, kind uint) gpuallocator.P2PLink {
 	return l
 }
 
-// setKind sets a type of link. The module does not export that Go type, so only inference can name it.
+// setKind sets a type of link. The module does not export that Go type, so only inference can
+// name it.
 func setKind[T ~uint](t *T, kind uint) { *t = T(kind) }

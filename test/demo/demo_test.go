@@ -17,8 +17,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/test/needs"
 )
 
-// run runs the demo with its output in a pipe. The only engine that answers is
-// the script podman, unless that is empty.
+// run runs the demo with its output in a pipe. The only engine that answers is the script
+// podman, unless that is empty.
 func run(t *testing.T, podman string) string {
 	t.Helper()
 	bin, engines := t.TempDir(), t.TempDir()
@@ -64,8 +64,7 @@ func TestWithoutEngine(t *testing.T) {
 	}
 }
 
-// TestWithEngine: the engine gets an image from the demo and does not pull
-// one.
+// TestWithEngine: the engine gets an image from the demo and does not pull one.
 func TestWithEngine(t *testing.T) {
 	needs.Root(t, "for the device nodes that a container gets")
 	dir := t.TempDir()

@@ -187,8 +187,8 @@ func (c composing) again(t *testing.T) {
 	c.counts(t, "shop", map[string]int{"a": 4, "b": 1})
 }
 
-// maca asserts that services with GPUs get the host's MXMACA by default, the same each time, and
-// that one declines it.
+// maca asserts that services with GPUs get the host's MXMACA by default, the same each time,
+// and that one declines it.
 func (c composing) maca(t *testing.T) {
 	c.project(t, "shop", "a: gpus: [{count: 2}]", `b: gpus: [{count: 1, options: {maca: "false"}}]`)
 	up := func() map[string]string {

@@ -65,8 +65,8 @@ func TestConfigureAuto(t *testing.T) {
 	})
 }
 
-// inOneGo runs metax-ctk setup without a terminal and without systemd: it restarts nothing, and says
-// what to type. Once the daemons have read their configuration, it says that
+// inOneGo runs metax-ctk setup without a terminal and without systemd: it restarts nothing,
+// and says what to type. Once the daemons have read their configuration, it says that
 // containers see the GPUs.
 func (a auto) inOneGo(t *testing.T, before map[string]entry) {
 	r := a.run(t, nil, "metax-ctk", "setup")

@@ -37,7 +37,8 @@ func TestConfigurePodman(t *testing.T) {
 	for _, row := range []struct {
 		suite, version, runtime string
 		layout                  sandbox.Layout
-		// hook reports whether it is installed: Podman 4 would run it for annotations of images.
+		// hook reports whether it is installed: Podman 4 would run it for annotations of
+		// images.
 		hook bool
 	}{
 		{"bookworm", "4.3.", "crun", sandbox.V1, false},

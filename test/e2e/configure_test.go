@@ -103,7 +103,8 @@ func (h *host) configures(t *testing.T, s setting) {
 	})
 }
 
-// trialCgroups are the cgroups of containers of --verify; the engines of all tests have the machine's.
+// trialCgroups are the cgroups of containers of --verify; the engines of all tests have the
+// machine's.
 func trialCgroups(t *testing.T) (all []string) {
 	t.Helper()
 	for _, pattern := range []string{"/sys/fs/cgroup/metax-ctk-verify-*", "/sys/fs/cgroup/*/metax-ctk-verify-*"} {

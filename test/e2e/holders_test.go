@@ -80,9 +80,9 @@ func TestHolders(t *testing.T) {
 	})
 }
 
-// openable is the GPU whose card has the number of /dev/full here, a device with a
-// driver behind it that nobody else opens. The simulated nodes have none, so that
-// they can be given and never opened.
+// openable is the GPU whose card has the number of /dev/full here, a device with a driver
+// behind it that nobody else opens. The simulated nodes have none, so that they can be given
+// and never opened.
 const openable = 5
 
 // plant creates the device node of that GPU, and its files in sysfs.

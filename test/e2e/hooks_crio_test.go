@@ -100,7 +100,8 @@ func (o onlookers) crio(t *testing.T, pod containerd) {
 				t.Fatal(err)
 			}
 			o.holds(t, 2, 4)
-			// CRI-O's own name: the container's, the pod's, its namespace and UID, the attempt.
+			// CRI-O's own name: the container's, the pod's, its namespace and UID, the
+			// attempt.
 			name := "k8s_" + c.Name + "_"
 			all := o.ps(t)
 			for _, gpu := range []int{2, 4} {

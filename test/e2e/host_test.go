@@ -88,8 +88,8 @@ func newHost(t *testing.T, suite string, layout sandbox.Layout, options ...strin
 	return h
 }
 
-// simulate makes the node, by a name or a file of it, and its CDI spec. Its device nodes are root's and group video's
-// alone, as a distribution's udev rules make them.
+// simulate makes the node, by a name or a file of it, and its CDI spec. Its device nodes are
+// root's and group video's alone, as a distribution's udev rules make them.
 func (h *host) simulate(t *testing.T, name string, options []string) {
 	t.Helper()
 	h.must(t, nil, "metax-ctk", "sim", "create", name, nodeDir)

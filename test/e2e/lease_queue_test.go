@@ -13,8 +13,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/test/sandbox"
 )
 
-// stopped asserts that a request whose client is stopped is passed by others, and
-// that one that waits can be ended.
+// stopped asserts that a request whose client is stopped is passed by others, and that one
+// that waits can be ended.
 func (l leasing) stopped(t *testing.T) {
 	l.detach(t, "--gpus=all", "--name=first")
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

@@ -13,8 +13,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/test/image"
 )
 
-// The images whose programs run on MXMACA. Each has /which, a C program that is linked with one
-// of its libraries and reports which file that is, and the probe, which becomes it.
+// The images whose programs run on MXMACA. Each has /which, a C program that is linked with
+// one of its libraries and reports which file that is, and the probe, which becomes it.
 const (
 	debianImage     = "debian"     // as debootstrap makes it
 	fedoraImage     = "fedora"     // with everything in /usr/lib64, and found by the cache alone
@@ -168,8 +168,8 @@ func macaArchive(t *testing.T, name, out string) {
 	}
 }
 
-// fedora puts a system together as Fedora does: /lib64 is a link, and libraries stand where this
-// dynamic linker finds them through the cache only.
+// fedora puts a system together as Fedora does: /lib64 is a link, and libraries stand where
+// this dynamic linker finds them through the cache only.
 func fedora(t *testing.T, f *files, read func(string) []byte) {
 	t.Helper()
 	tree := t.TempDir()

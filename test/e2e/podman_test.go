@@ -19,7 +19,8 @@ runtime = %q
 `
 
 func TestPodman(t *testing.T) {
-	// Groups need CDI 0.7, and Podman 4 rejects the whole file. The wrapper brings them itself.
+	// Groups need CDI 0.7, and Podman 4 rejects the whole file. The wrapper brings them
+	// itself.
 	noGroups := []string{"--no-groups"}
 	rows := []struct {
 		suite   string
@@ -51,7 +52,8 @@ func TestPodman(t *testing.T) {
 				host: h, client: "podman", unknown: "unresolvable CDI devices",
 				// Podman has no daemon that would list what it knows of CDI.
 				cdi: true, auto: "flags",
-				// Podman keeps MKNOD from containers; the probe needs it to try what is denied.
+				// Podman keeps MKNOD from containers; the probe needs it to try what is
+				// denied.
 				options: []string{"--cap-add=MKNOD", "--cgroup-parent=" + h.Cgroup()},
 			}.journey(t)
 		})

@@ -26,8 +26,8 @@ var update = flag.Bool("update", false, "write the results in the archives of th
 // name=NAME, version=VERSION of the engine, those of one engine, and differences of the
 // files that an archive cannot show: bom, crlf, chop (no newline at the end).
 //
-// The results are the files "state", "error" and "after PATH", which is "(gone)" for a file that
-// is removed. All other files are the input.
+// The results are the files "state", "error" and "after PATH", which is "(gone)" for a file
+// that is removed. All other files are the input.
 type Case struct {
 	Setup   engine.Setup
 	Version engine.Version

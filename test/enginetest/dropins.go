@@ -17,7 +17,8 @@ import (
 // drop-ins, and nothing else but hooks.
 type DropIns[In any] struct {
 	Editor[In]
-	// Path is the toolkit's file; IsHook reports whether a path is that of a hook of the toolkit.
+	// Path is the toolkit's file; IsHook reports whether a path is that of a hook of the
+	// toolkit.
 	Path   string
 	IsHook func(path string) bool
 	// Apply is the input after some changes, Files are its drop-ins.

@@ -1,2 +1,3 @@
-// Package lines bounds how many lines of code the product has, so that it does not grow unseen.
+// Package lines bounds how many lines of code the product has, so that it does not grow
+// unseen.
 package lines

@@ -12,10 +12,12 @@ import (
 	"testing"
 )
 
-// slack is by how many lines a bound may exceed what is there, so that not every commit edits it.
+// slack is by how many lines a bound may exceed what is there, so that not every commit edits
+// it.
 const slack = 300
 
-// TestMost: no side has more lines of code than its bound, and no bound is far from what there is.
+// TestMost: no side has more lines of code than its bound, and no bound is far from what there
+// is.
 func TestMost(t *testing.T) {
 	data, err := os.ReadFile("most")
 	if err != nil {

@@ -27,9 +27,9 @@ func BareV2(root string) bool {
 	return err == nil && !slices.Contains(strings.Fields(string(controllers)), "cpu")
 }
 
-// LacksHugePages reports whether the tree at root is cgroup version 1 without the controller of huge pages,
-// which is with version 2 on a machine that mounts both. The kubelet sets its limits, and containerd drops
-// them then, unlike CRI-O.
+// LacksHugePages reports whether the tree at root is cgroup version 1 without the controller
+// of huge pages, which is with version 2 on a machine that mounts both. The kubelet sets its
+// limits, and containerd drops them then, unlike CRI-O.
 func LacksHugePages(root string) bool {
 	exists := func(name string) bool {
 		_, err := os.Stat(filepath.Join(root, name))

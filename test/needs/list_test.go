@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// mostForRoot is how many tests the list for root has. It may only get smaller: what can run as an ordinary user does.
+// mostForRoot is how many tests the list for root has. It may only get smaller: what can run
+// as an ordinary user does.
 const mostForRoot = 128
 
 // TestList: each line of the list for root names a test that there is, and a reason.

@@ -23,8 +23,8 @@ type Job struct {
 // End is when the job ends if it starts when it arrives.
 func (j Job) End() time.Duration { return j.Arrival + j.Duration }
 
-// ReadJobs reads a trace: a line with the names arrival, gpus and duration, and one for each job, in the order of
-// arrival, with times in seconds.
+// ReadJobs reads a trace: a line with the names arrival, gpus and duration, and one for each
+// job, in the order of arrival, with times in seconds.
 func ReadJobs(path string) (jobs []Job, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -61,13 +61,15 @@ type Outcome struct {
 	Policy        string
 	Jobs, Started int
 	Acceptance    float64 // the share of jobs that started
-	// Utilisation is the share of GPU time that jobs had, from the first arrival to the last arrival or end.
+	// Utilisation is the share of GPU time that jobs had, from the first arrival to the last
+	// arrival or end.
 	Utilisation float64
-	// Fragmentation is that of the free GPUs of a node, the mean over nodes and time: of what they could serve in
-	// jobs of 8, 4 and 2 if they lay well, the part that they cannot serve within MetaXLink domains.
+	// Fragmentation is that of the free GPUs of a node, the mean over nodes and time: of what
+	// they could serve in jobs of 8, 4 and 2 if they lay well, the part that they cannot serve
+	// within MetaXLink domains.
 	Fragmentation float64
-	// Eight are the jobs for 8 GPUs, of which EightStarted started. Of the jobs for 2 and 4 GPUs, Some
-	// started, and Linked lay within a MetaXLink domain.
+	// Eight are the jobs for 8 GPUs, of which EightStarted started. Of the jobs for 2 and 4
+	// GPUs, Some started, and Linked lay within a MetaXLink domain.
 	Eight, EightStarted, Some, Linked int
 }
 
@@ -90,8 +92,8 @@ type event struct {
 	job int
 }
 
-// Replay returns what became of jobs that a scheduler placed. Jobs must be in the order of arrival. It fails if a GPU
-// had two jobs at a time.
+// Replay returns what became of jobs that a scheduler placed. Jobs must be in the order of
+// arrival. It fails if a GPU had two jobs at a time.
 func (c Cluster) Replay(d Day, jobs []Job) (Outcome, error) {
 	if len(d.Placed) != len(jobs) || len(jobs) == 0 {
 		return Outcome{}, fmt.Errorf("replay %s: %d jobs at %d places", d.Scheduler, len(jobs), len(d.Placed))
@@ -201,9 +203,10 @@ func (r *replay) move(at Place, back bool) error {
 	return nil
 }
 
-// fragmentation is that of the free GPUs of a node: 1 − Σ k·V(k) / Σ k·min(⌊free/k⌋, V₀(k)) over k = 8, 4, 2, where
-// V(k) are the disjoint sets of k free GPUs within domains, and V₀(k) the same of all GPUs. It is 0 while the node is
-// idle, and where so few are free that nothing is lost; it is 1 where they can serve no job of two or more.
+// fragmentation is that of the free GPUs of a node: 1 − Σ k·V(k) / Σ k·min(⌊free/k⌋, V₀(k))
+// over k = 8, 4, 2, where V(k) are the disjoint sets of k free GPUs within domains, and V₀(k)
+// the same of all GPUs. It is 0 while the node is idle, and where so few are free that nothing
+// is lost; it is 1 where they can serve no job of two or more.
 func (c Cluster) fragmentation(free []int) float64 {
 	can, could := 0, 0
 	for _, k := range []int{8, 4, 2} {
@@ -220,7 +223,8 @@ func (c Cluster) sets(gpus []int, k int) (n int) {
 	return n
 }
 
-// share is a part of a whole, rounded so that the last bits of a sum do not show; of nothing it is 0.
+// share is a part of a whole, rounded so that the last bits of a sum do not show; of nothing
+// it is 0.
 func share(part, whole float64) float64 {
 	if whole == 0 {
 		return 0

@@ -63,8 +63,8 @@ func TestFragmentation(t *testing.T) {
 	}
 }
 
-// TestReplay has two nodes: a job on each, one that found no place, one that comes when another ends, and one that
-// comes when all have ended.
+// TestReplay has two nodes: a job on each, one that found no place, one that comes when
+// another ends, and one that comes when all have ended.
 func TestReplay(t *testing.T) {
 	all := quads(2).GPUs
 	jobs := []Job{
@@ -79,7 +79,8 @@ func TestReplay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// On node 1 six GPUs lie 3 and 3: two pairs of three. On node 0 nothing is free, then a domain.
+	// On node 1 six GPUs lie 3 and 3: two pairs of three. On node 0 nothing is free, then a
+	// domain.
 	want := Outcome{
 		Policy: "somebody", Jobs: 5, Started: 3, Acceptance: 0.6, Utilisation: 0.5, Fragmentation: 0.3,
 		Eight: 2, EightStarted: 1, Some: 2, Linked: 1,

@@ -1,5 +1,5 @@
-// Package placement has what the tests on a real Kubernetes cluster measure of its schedulers, as
-// values: they write it, and test/bench makes a page of it. It measures nothing itself.
+// Package placement has what the tests on a real Kubernetes cluster measure of its schedulers,
+// as values: they write it, and test/bench makes a page of it. It measures nothing itself.
 package placement
 
 import (
@@ -16,22 +16,23 @@ type Figures struct {
 	Load   float64 `json:"load"`
 	Days   []Day   `json:"days"`
 	Starts Starts  `json:"starts"`
-	// Idle are the programs of the chart, by name, on a node of 8 GPUs on which no pod comes or goes.
+	// Idle are the programs of the chart, by name, on a node of 8 GPUs on which no pod comes
+	// or goes.
 	Idle map[string]Idle `json:"idle"`
 	// Operator is nil where it was not measured.
 	Operator *Operator `json:"operator,omitempty"`
 }
 
-// Operator is what the operator's controller needs with so many nodes: processor time for one look at all of them in
-// nanoseconds, and memory of its own (RssAnon) in bytes.
+// Operator is what the operator's controller needs with so many nodes: processor time for one
+// look at all of them in nanoseconds, and memory of its own (RssAnon) in bytes.
 type Operator struct {
 	Nodes  int     `json:"nodes"`
 	Look   float64 `json:"look"`
 	Memory int64   `json:"memory"`
 }
 
-// Starts are times from the creation of a pod to its first instruction, in nanoseconds: medians of pods without a
-// GPU and with four.
+// Starts are times from the creation of a pod to its first instruction, in nanoseconds:
+// medians of pods without a GPU and with four.
 type Starts struct {
 	Pairs   int     `json:"pairs"` // a pod of each kind, one after the other
 	Without float64 `json:"without"`
@@ -41,14 +42,15 @@ type Starts struct {
 	Quartiles  [2]float64 `json:"quartiles"`
 }
 
-// Idle is what a process needs while it has nothing to do: the share of one processor, from 0 to 1, and memory of
-// its own (RssAnon) in bytes.
+// Idle is what a process needs while it has nothing to do: the share of one processor, from 0
+// to 1, and memory of its own (RssAnon) in bytes.
 type Idle struct {
 	CPU    float64 `json:"cpu"`
 	Memory int64   `json:"memory"`
 }
 
-// Put adds what was measured on so many nodes, in place of what was measured on as many before.
+// Put adds what was measured on so many nodes, in place of what was measured on as many
+// before.
 func (f *Figures) Put(n Nodes) {
 	f.Nodes = append(slices.DeleteFunc(f.Nodes, func(o Nodes) bool { return o.Nodes == n.Nodes }), n)
 	slices.SortFunc(f.Nodes, func(a, b Nodes) int { return a.Nodes - b.Nodes })
@@ -97,7 +99,8 @@ type Day struct {
 	Placed []Place `json:"placed"`
 }
 
-// Place is where a job ran: the node, from 0, and its GPUs. A job that found no place has no GPUs.
+// Place is where a job ran: the node, from 0, and its GPUs. A job that found no place has no
+// GPUs.
 type Place struct {
 	Node int   `json:"n"`
 	GPUs []int `json:"g,omitempty"`

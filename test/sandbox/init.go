@@ -115,7 +115,8 @@ func (cfg Config) mount() error {
 		// Engines keep images here: an overlay cannot be the upper layer of their overlays.
 		func() error { return mount("tmpfs", in("/var/lib"), "tmpfs", 0, "mode=755") },
 		func() error { return mount("proc", in("/proc"), "proc", 0, "") },
-		// A new sysfs, not the machine's tree: no securityfs, hence no AppArmor profile to load.
+		// A new sysfs, not the machine's tree: no securityfs, hence no AppArmor profile to
+		// load.
 		func() error { return mount("sysfs", in("/sys"), "sysfs", 0, "") },
 		func() error { return cfg.Layout.mount(in("/sys/fs/cgroup")) },
 		func() error { return devices(in("/dev")) },

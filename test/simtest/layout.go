@@ -25,8 +25,8 @@ func LayoutNode(t testing.TB, tree sim.Tree, g gpu.GPU) string {
 	return ""
 }
 
-// WithoutLayout removes the driver's own files about GPUs from a tree, as on a host with an older
-// driver, and returns it.
+// WithoutLayout removes the driver's own files about GPUs from a tree, as on a host with an
+// older driver, and returns it.
 func WithoutLayout(tree sim.Tree) sim.Tree {
 	layout := path.Dir(strings.TrimSuffix(LayoutNodes, "/")) + "/"
 	maps.DeleteFunc(tree, func(p string, _ sim.Entry) bool { return strings.HasPrefix(p, layout) })

@@ -38,9 +38,9 @@ type field struct {
 	of func(n gpu.Node, g gpu.GPU) any
 }
 
-// fields are compared for each GPU that both have. The library has no UUID, memory and links of a
-// GPU that is split into virtual functions, and nothing but address, model and reason of one that
-// the driver does not serve.
+// fields are compared for each GPU that both have. The library has no UUID, memory and links
+// of a GPU that is split into virtual functions, and nothing but address, model and reason of
+// one that the driver does not serve.
 var fields = []field{
 	{"BDF", func(_ gpu.Node, g gpu.GPU) any { return g.BDF }},
 	{"UUID", func(_ gpu.Node, g gpu.GPU) any { return g.UUID }},
@@ -87,8 +87,8 @@ func parts(g gpu.GPU) (all []gpu.Slice) {
 // limited are the GPUs of a host that the driver does not serve, with the library's codes.
 var limited = map[string]map[int]int{"no-layout-node": {2: 101}, "smi-unreadable": {5: 0}, "no-driver-answers": {0: 101}}
 
-// differs are the fields in which sides may differ: the library adds up two dies. Ports may be up
-// that lead to no GPU or are no MetaXLink.
+// differs are the fields in which sides may differ: the library adds up two dies. Ports may be
+// up that lead to no GPU or are no MetaXLink.
 var differs = map[string][]string{"two-dies": {"memory", "ports"}, "ethernet": {"ports"}}
 
 // TestSame: the library finds on each vendorlib.Host what discovery finds there.
@@ -185,8 +185,8 @@ func compareState(t *testing.T, name string, a mxsml.Answer) {
 	}
 }
 
-// comparePorts compares the GPUs at the ports of MetaXLink that are up with the node's links. The
-// library knows the ends only of sets of two, four and eight.
+// comparePorts compares the GPUs at the ports of MetaXLink that are up with the node's links.
+// The library knows the ends only of sets of two, four and eight.
 func comparePorts(t *testing.T, name string, ours gpu.Node, a mxsml.Answer) {
 	t.Helper()
 	graph, _ := topology.New(ours)

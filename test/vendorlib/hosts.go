@@ -110,7 +110,8 @@ func (h *Host) Function(i int) string {
 	return path.Join(path.Dir(at), string(h.Tree[at].(sim.Link)))
 }
 
-// Hosts are all cases: the built-in nodes as they are, and more. smi is the file of metax-sim-smi.
+// Hosts are all cases: the built-in nodes as they are, and more. smi is the file of
+// metax-sim-smi.
 func Hosts(t testing.TB, smi []byte) (all []Host) {
 	node := func(name string) gpu.Node {
 		n, err := sim.Node(name)

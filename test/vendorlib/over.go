@@ -5,9 +5,9 @@ import (
 	"os/exec"
 )
 
-// over runs a command with /sys and the list of modules of a tree. The library looks for "metax" in
-// /proc/modules; a kernel without modules has no such file, and then /proc becomes links to the real
-// one, and the file.
+// over runs a command with /sys and the list of modules of a tree. The library looks for
+// "metax" in /proc/modules; a kernel without modules has no such file, and then /proc becomes
+// links to the real one, and the file.
 const over = `set -e
 tree=$1 work=$2; shift 2
 mkdir "$work/sys" "$work/proc"
@@ -23,8 +23,8 @@ else
 fi
 exec "$@"`
 
-// Over is a command that finds the simulated host in the directory tree as its own. It needs root; work is an empty
-// directory.
+// Over is a command that finds the simulated host in the directory tree as its own. It needs
+// root; work is an empty directory.
 func Over(ctx context.Context, tree, work string, command ...string) *exec.Cmd {
 	return exec.CommandContext(ctx, "unshare", append([]string{"-m", "--propagation", "private", "sh", "-c", over, "sh", tree, work}, command...)...)
 }

@@ -21,8 +21,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/test/vendorlib"
 )
 
-// outcomes are the warnings, or the error, of metax-mxsml by what is wrong with a file: "missing
-// smi/showtemp".
+// outcomes are the warnings, or the error, of metax-mxsml by what is wrong with a file:
+// "missing smi/showtemp".
 type outcomes map[string]string
 
 // TestSpoilt: with each file of the driver missing or spoilt, metax-mxsml neither crashes nor

@@ -5,6 +5,7 @@
 //	mixed       && inside || without parentheses
 //	positional  four and more fields of a struct by position
 //	switchinit  an init in a switch that has no value to compare
+//	width       lines of more than 120 columns, comments of more than 95
 //
-// "go vet -vettool" runs it; on its own, "plain -fix ./..." also fixes what it finds.
+// "go vet -vettool" runs it; on its own, "plain -fix ./..." also fixes what it can.
 package main

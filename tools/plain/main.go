@@ -2,4 +2,4 @@ package main
 
 import "golang.org/x/tools/go/analysis/multichecker"
 
-func main() { multichecker.Main(changed, emptycase, mixed, positional, switchinit) }
+func main() { multichecker.Main(changed, emptycase, mixed, positional, switchinit, width) }

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/tools/go/analysis"
 )
 
-// analyzer looks at each node of the files of a package that are no tests. With a node come those around it, the
-// innermost last.
+// analyzer looks at each node of the files of a package that are no tests. With a node come
+// those around it, the innermost last.
 func analyzer(name, doc string, look func(pass *analysis.Pass, n ast.Node, around []ast.Node)) *analysis.Analyzer {
 	run := func(pass *analysis.Pass) (any, error) {
 		for _, file := range pass.Files {
@@ -56,9 +56,11 @@ func source(pass *analysis.Pass, n ast.Node) string {
 	return b.String()
 }
 
-// inFront are the edits that make the init of a statement a statement of its own in front of it; none where the
-// statement does not stand in a block.
-func inFront(pass *analysis.Pass, statement ast.Node, init ast.Stmt, word string, around []ast.Node) []analysis.TextEdit {
+// inFront are the edits that make the init of a statement a statement of its own in front of
+// it; none where the statement does not stand in a block.
+func inFront(pass *analysis.Pass, statement ast.Node, init ast.Stmt, word string,
+	around []ast.Node,
+) []analysis.TextEdit {
 	switch around[len(around)-1].(type) {
 	case *ast.BlockStmt, *ast.CaseClause, *ast.CommClause:
 	default:
@@ -66,7 +68,10 @@ func inFront(pass *analysis.Pass, statement ast.Node, init ast.Stmt, word string
 	}
 	end := init.End()
 	text := source(pass, init)
-	return []analysis.TextEdit{{Pos: statement.Pos(), End: end + semicolon(pass, end), NewText: []byte(text + "\n" + word + " ")}}
+	return []analysis.TextEdit{{
+		Pos: statement.Pos(), End: end + semicolon(pass, end),
+		NewText: []byte(text + "\n" + word + " "),
+	}}
 }
 
 // semicolon is how many bytes there are from the end of an init to what follows its semicolon.

@@ -87,7 +87,8 @@ func (s *Solver) groups(q key.Question) (groups [][]int, more bool) {
 		}
 	}
 	groups = slices.DeleteFunc(groups, func(group []int) bool {
-		return len(group) < q.N || slices.ContainsFunc(q.Required, func(r int) bool { return !slices.Contains(all, r) || !slices.Contains(group, r) })
+		return len(group) < q.N ||
+			slices.ContainsFunc(q.Required, func(r int) bool { return !slices.Contains(all, r) || !slices.Contains(group, r) })
 	})
 	return groups, more
 }

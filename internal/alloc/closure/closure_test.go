@@ -50,8 +50,8 @@ func irregularQuestion(r *rand.Rand, g *topology.Graph) key.Question {
 }
 
 // TestIrregularAgainstTable compares the answers on small graphs, where every ring is found,
-// with the tables: the class and the figures that they state, and that the scope is met, if the
-// answer is not bounded, wherever it can be.
+// with the tables: the class and the figures that they state, and that the scope is met, if
+// the answer is not bounded, wherever it can be.
 func TestIrregularAgainstTable(t *testing.T) {
 	r := rand.New(rand.NewPCG(17, 1))
 	answered := 0

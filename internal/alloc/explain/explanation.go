@@ -7,8 +7,8 @@ import "github.com/metax-ctk/container-toolkit/internal/alloc/key"
 type Explanation struct {
 	Policy string        `json:"policy"`
 	Chosen key.Candidate `json:"chosen"`
-	// RunnerUp is the best other set; nil if no other set meets the request, or if
-	// it is not proven that the chosen set is better.
+	// RunnerUp is the best other set; nil if no other set meets the request, or if it is not
+	// proven that the chosen set is better.
 	RunnerUp *key.Candidate `json:"runnerUp,omitempty"`
 	// DecidedBy is the first component of Key in which the two differ.
 	DecidedBy key.Component `json:"decidedBy,omitempty"`

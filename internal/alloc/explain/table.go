@@ -22,7 +22,10 @@ var legend = []struct {
 	{key.ByCut, "cut       total weight of the links between the chosen GPUs and those left free; less is better"},
 	{key.ByLocality, "locality  how near the GPUs are to each other on PCIe and NUMA; more is nearer"},
 	{key.ByScore, "score     the policy's score, from the weight of the links inside the set and the cut"},
-	{key.ByJobs, "jobs      the number of jobs of 8, 4, 2 and 1 GPUs that fill the GPUs left free, minus that before the pick; less is better"},
+	{
+		key.ByJobs,
+		"jobs      the number of jobs of 8, 4, 2 and 1 GPUs that fill the GPUs left free, minus that before the pick; less is better",
+	},
 }
 
 // figuresTable writes the components of both sets as a table, and the legend. It returns "" if

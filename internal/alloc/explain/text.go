@@ -19,7 +19,8 @@ func (e *Explanation) Text(figures bool) string {
 	case len(e.Chosen.GPUs) < 2:
 		text = leaves(e.Chosen) + e.sentence() + "\n"
 	case e.RunnerUp != nil && e.DecidedBy == key.ByClass && !e.inferior():
-		text = fmt.Sprintf("%s; the next best, %s, would %s\n", links(e.Chosen.GPUs, e.Chosen.Class), wording.Ranges(e.RunnerUp.GPUs), crosses(*e.RunnerUp)) + leaves(e.Chosen)
+		text = fmt.Sprintf("%s; the next best, %s, would %s\n", links(e.Chosen.GPUs, e.Chosen.Class),
+			wording.Ranges(e.RunnerUp.GPUs), crosses(*e.RunnerUp)) + leaves(e.Chosen)
 	}
 	if figures {
 		if table := e.figuresTable(); table != "" {
@@ -79,9 +80,11 @@ func (e *Explanation) sentence() string {
 		return fmt.Sprintf("chosen %s together with the other requests; by itself %s is better because %s",
 			wording.Ranges(chosen.GPUs), wording.Ranges(other.GPUs), e.reason(*other, chosen))
 	case e.DecidedBy == key.ByOrder:
-		return fmt.Sprintf("chosen %s over %s: %s", wording.Ranges(chosen.GPUs), wording.Ranges(other.GPUs), e.reason(chosen, *other))
+		return fmt.Sprintf("chosen %s over %s: %s", wording.Ranges(chosen.GPUs), wording.Ranges(other.GPUs),
+			e.reason(chosen, *other))
 	}
-	return fmt.Sprintf("chosen %s over %s because %s", wording.Ranges(chosen.GPUs), wording.Ranges(other.GPUs), e.reason(chosen, *other))
+	return fmt.Sprintf("chosen %s over %s because %s", wording.Ranges(chosen.GPUs), wording.Ranges(other.GPUs),
+		e.reason(chosen, *other))
 }
 
 // inferior reports whether the runner-up is better by itself.

@@ -24,10 +24,13 @@ const (
 	ByOrder                // the GPU numbers, listed ascending: the lower list is better
 )
 
-var componentNames = []string{"none", "class", "capability", "weight", "rest", "cut", "locality", "score", "jobs", "order"}
+var componentNames = []string{
+	"none", "class", "capability", "weight", "rest", "cut", "locality", "score", "jobs",
+	"order",
+}
 
-// String returns the component's name: "class", "capability", "weight", "rest",
-// "cut", "locality", "score", "jobs" or "order".
+// String returns the component's name: "class", "capability", "weight", "rest", "cut",
+// "locality", "score", "jobs" or "order".
 func (c Component) String() string { return wording.Name(componentNames, c) }
 
 // MarshalText implements encoding.TextMarshaler.

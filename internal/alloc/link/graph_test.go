@@ -37,7 +37,8 @@ func TestAlike(t *testing.T) {
 	}
 }
 
-// TestShares: where no MetaXLink states its bandwidth, its weight is its share of the best class that does.
+// TestShares: where no MetaXLink states its bandwidth, its weight is its share of the best
+// class that does.
 func TestShares(t *testing.T) {
 	n := simtest.Node(t, "c500-8")
 	for i := range n.Links {

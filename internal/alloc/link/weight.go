@@ -45,7 +45,8 @@ func WeightOfClass(class topology.Kind) int { return classWeights[class] }
 // of a node (Project-HAMi/HAMi#1075).
 const publishedMX = 110
 
-// ByPublishedClass returns the links of g, weighed as in published tables: by KindWeights, but MX
+// ByPublishedClass returns the links of g, weighed as in published tables: by KindWeights, but
+// MX
 // 110.
 func ByPublishedClass(g *topology.Graph) *Graph {
 	s := ByClass(g)
@@ -53,8 +54,8 @@ func ByPublishedClass(g *topology.Graph) *Graph {
 	return s
 }
 
-// PublishedMesh returns the greatest weight that n GPUs can have in published tables: that of a full
-// mesh of MetaXLink.
+// PublishedMesh returns the greatest weight that n GPUs can have in published tables: that of
+// a full mesh of MetaXLink.
 func PublishedMesh(n int) int { return publishedMX * n * (n - 1) / 2 }
 
 // maxGBps limits a bandwidth, so that the weights of a whole node do not overflow when

@@ -46,8 +46,8 @@ func (t HAMiTable) NodeScore(n int) int { return 2000 - t[n] }
 
 // HAMiExclusive returns HAMi's score of GPUs that a job takes whole on a node of slices: ten
 // times the weight of their links, less the cut. The weight of a pair is 10 if both GPUs are
-// in the same zone, and 0 otherwise. zones is by GPU; a number that is not positive is not a zone.
-// taken must be among free.
+// in the same zone, and 0 otherwise. zones is by GPU; a number that is not positive is not a
+// zone. taken must be among free.
 func HAMiExclusive(zones, free, taken []int) int {
 	rest := slices.DeleteFunc(slices.Clone(free), func(g int) bool { return slices.Contains(taken, g) })
 	weight := func(gpus []int) (sum int) {
@@ -65,8 +65,8 @@ func HAMiExclusive(zones, free, taken []int) int {
 }
 
 // HAMi has HAMi's numbers for a job on a node. Weight and Cut are those of its annotations for
-// the heaviest set, Binpack and Spread its scores of the node by them, and Exclusive that of the
-// GPUs that the job takes on a node of slices.
+// the heaviest set, Binpack and Spread its scores of the node by them, and Exclusive that of
+// the GPUs that the job takes on a node of slices.
 type HAMi struct {
 	Weight    int `json:"weight"`
 	Cut       int `json:"cut"`
@@ -75,8 +75,8 @@ type HAMi struct {
 	Exclusive int `json:"exclusive"`
 }
 
-// NewHAMi returns the numbers for a job of n GPUs that takes these of the free ones. domains are
-// the node's link domains.
+// NewHAMi returns the numbers for a job of n GPUs that takes these of the free ones. domains
+// are the node's link domains.
 func NewHAMi(n, weight, cut int, domains [][]int, free, taken []int) HAMi {
 	zones := make([]int, slices.Max(append(slices.Concat(domains...), free...))+1)
 	for i, domain := range domains {

@@ -12,8 +12,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/test/alloctest"
 )
 
-// hamiRows are rows of HAMi's tests about scores. What the fields mean depends on
-// what a group is of.
+// hamiRows are rows of HAMi's tests about scores. What the fields mean depends on what a group
+// is of.
 type hamiRows struct {
 	Source string `json:"source"`
 	Of     string `json:"of"`     // exclusive, lookup, node or vectors

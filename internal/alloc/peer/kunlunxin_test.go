@@ -13,9 +13,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/test/alloctest"
 )
 
-// kunlunxinRows are rows of Kunlunxin's tables, of a node with two wings of four,
-// and of the tests of HAMi's copy. What the fields mean depends on what a group
-// is of.
+// kunlunxinRows are rows of Kunlunxin's tables, of a node with two wings of four, and of the
+// tests of HAMi's copy. What the fields mean depends on what a group is of.
 type kunlunxinRows struct {
 	Source string `json:"source"`
 	Of     string `json:"of"` // jobs, change or table

@@ -20,8 +20,8 @@ func BenchmarkBuildTable(b *testing.B) {
 	}
 }
 
-// BenchmarkPickMask picks half of the node with all GPUs free, which leaves
-// the most sets to compare.
+// BenchmarkPickMask picks half of the node with all GPUs free, which leaves the most sets to
+// compare.
 func BenchmarkPickMask(b *testing.B) {
 	for _, node := range alloctest.Benches(b) {
 		for _, policy := range alloctest.Policies() {

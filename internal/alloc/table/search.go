@@ -7,7 +7,8 @@ func (t *table) bestSet(q query) set {
 	if q.n < 1 || q.n > q.free.len() || q.required.len() > q.n {
 		return 0
 	}
-	if q.required|q.excluded == 0 && (q.scope == key.Any || q.scope == key.Node) && len(t.rows) <= 1<<MaxComplete && q.policy.Objective() != key.ObjectiveWeighted {
+	if q.required|q.excluded == 0 && (q.scope == key.Any || q.scope == key.Node) && len(t.rows) <= 1<<MaxComplete &&
+		q.policy.Objective() != key.ObjectiveWeighted {
 		return t.picks[q.policy.Objective()]()[q.free][q.n]
 	}
 	return t.searchBest(q)
@@ -16,7 +17,8 @@ func (t *table) bestSet(q query) set {
 // searchBest compares the sets that meet q and returns the best; it is empty if no set
 // meets q. Of twins it takes those with the lowest numbers.
 func (t *table) searchBest(q query) set {
-	c := comparison{evaluator: t.evaluator(q), query: q, key: q.policy.Key(), scoped: q.scope != key.Any && q.scope != key.Node}
+	c := comparison{evaluator: t.evaluator(q), query: q, key: q.policy.Key(), scoped: q.scope != key.Any &&
+		q.scope != key.Node}
 	pickable := q.free &^ q.required &^ q.excluded
 	for _, twins := range t.twins {
 		twins &= pickable

@@ -16,8 +16,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/test/alloctest"
 )
 
-// byPairs are the figures from the pairs of GPUs alone, for a graph in which
-// those joined by a class or better fall apart into sets all of whose pairs are.
+// byPairs are the figures from the pairs of GPUs alone, for a graph in which those joined by a
+// class or better fall apart into sets all of whose pairs are.
 func (n *nested) byPairs(q key.Question, gpus []int) key.Candidate {
 	g := n.g
 	rest := slices.DeleteFunc(slices.Clone(q.Free), func(i int) bool { return slices.Contains(gpus, i) })
@@ -261,9 +261,8 @@ func stack(from int, ranks []link.Rank, parts ...int) *hierarchy.Cluster {
 // maxGBps is the greatest bandwidth that link.New takes.
 const maxGBps = 6000
 
-// TestTreeOfTheLargestNode picks on a node of the greatest size, with the
-// greatest weights, all of which are free: as many as fill clusters, the first
-// ones are the best.
+// TestTreeOfTheLargestNode picks on a node of the greatest size, with the greatest weights,
+// all of which are free: as many as fill clusters, the first ones are the best.
 func TestTreeOfTheLargestNode(t *testing.T) {
 	t.Parallel()
 	ranks := []link.Rank{

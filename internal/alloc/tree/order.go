@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// sortByHalves puts the entries in order if the left half has the lower GPU numbers: by the order
-// of the left sets and, if these are the same, of the right ones.
+// sortByHalves puts the entries in order if the left half has the lower GPU numbers: by the
+// order of the left sets and, if these are the same, of the right ones.
 func (c *curve) sortByHalves() {
 	entries := sortBy(c.entries(), len(c.r.sorted), func(e int32) int32 { return c.r.order[c.right[e]] })
 	entries = sortBy(entries, len(c.l.sorted), func(e int32) int32 { return c.l.order[c.left[e]] })

@@ -194,8 +194,8 @@ func (m *memory) shape(key shapeKey) *shape {
 	return s
 }
 
-// atClusterEnd returns the rule for a part with which its cluster ends, because no other GPU of
-// the cluster is free.
+// atClusterEnd returns the rule for a part with which its cluster ends, because no other GPU
+// of the cluster is free.
 func (p poolRule) atClusterEnd() poolRule {
 	if p == poolWhole || p == poolLone {
 		return poolLone

@@ -133,8 +133,8 @@ func inquire(r *rand.Rand, gpus int) key.Question {
 	return q
 }
 
-// bestOfAll looks at all sets that meet the question and compares the figures
-// that the table has of them; nil if no set does.
+// bestOfAll looks at all sets that meet the question and compares the figures that the table
+// has of them; nil if no set does.
 func (n *nested) bestOfAll(q key.Question) *key.Candidate {
 	var best *key.Candidate
 	for _, gpus := range subsets(q.Free, q.N) {
@@ -164,9 +164,9 @@ func subsets(gpus []int, n int) (all [][]int) {
 	return all
 }
 
-// TestTreeAgainstAllSets compares answers and figures with those found by looking
-// at all sets, on random hierarchies. A tree answers several questions, as what
-// it remembers of one must not show in another's answer.
+// TestTreeAgainstAllSets compares answers and figures with those found by looking at all sets,
+// on random hierarchies. A tree answers several questions, as what it remembers of one must
+// not show in another's answer.
 func TestTreeAgainstAllSets(t *testing.T) {
 	const batches = 16
 	trees := alloctest.Rounds(700)

@@ -107,8 +107,8 @@ func privateDir(dir string) error {
 	return nil
 }
 
-// settling is how long a project stays in any case: docker may be about to read
-// it in a process that cannot be seen from here.
+// settling is how long a project stays in any case: docker may be about to read it in a
+// process that cannot be seen from here.
 const settling = time.Minute
 
 // sweep removes the projects of processes that have ended.
@@ -120,7 +120,8 @@ func sweep(dir string) {
 	for _, entry := range entries {
 		pid, err := strconv.Atoi(strings.TrimSuffix(entry.Name(), ".json"))
 		info, gone := entry.Info()
-		if err == nil && gone == nil && time.Since(info.ModTime()) > settling && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+		if err == nil && gone == nil && time.Since(info.ModTime()) > settling &&
+			errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
 			// Another process may have been faster.
 			os.Remove(filepath.Join(dir, entry.Name()))
 		}
@@ -173,9 +174,8 @@ func absDir(file string) (string, error) {
 	return filepath.Dir(path), nil
 }
 
-// Rewind goes back to the beginning of standard input. One that cannot go back
-// is read to its end and replaced by a file of no name, because docker reads it
-// once more.
+// Rewind goes back to the beginning of standard input. One that cannot go back is read to its
+// end and replaced by a file of no name, because docker reads it once more.
 func Rewind() error {
 	_, err := os.Stdin.Seek(0, io.SeekStart)
 	if !errors.Is(err, unix.ESPIPE) {

@@ -57,7 +57,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestStorm: what 100,000 messages leave is small, and none is counted twice after a restart, nor lost.
+// TestStorm: what 100,000 messages leave is small, and none is counted twice after a restart,
+// nor lost.
 func TestStorm(t *testing.T) {
 	record := func(i int) string {
 		module := strings.Map(func(r rune) rune { return 'A' + r - '0' }, fmt.Sprint(i))
@@ -89,7 +90,8 @@ func TestStorm(t *testing.T) {
 	}
 }
 
-// TestCounters: messages count for the GPU that they name, and for no other; those about no GPU of the node do nothing.
+// TestCounters: messages count for the GPU that they name, and for no other; those about no
+// GPU of the node do nothing.
 func TestCounters(t *testing.T) {
 	var l kmsg.Log
 	for i, text := range []string{

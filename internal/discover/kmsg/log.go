@@ -8,7 +8,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
-// Log counts the messages of one boot. Its size is bounded, whatever is written to the kernel's log.
+// Log counts the messages of one boot. Its size is bounded, whatever is written to the
+// kernel's log.
 type Log struct {
 	Boot string `json:"boot"` // ID of the boot
 	// Next is the sequence number of the first record that was not read yet.
@@ -39,8 +40,8 @@ const (
 	otherModule = "OTHER"
 )
 
-// Add adds a record. One that was added before is not added again; one that no longer is of the form, or is
-// about no GPU of the node, counts only as read.
+// Add adds a record. One that was added before is not added again; one that no longer is of
+// the form, or is about no GPU of the node, counts only as read.
 func (l *Log) Add(record string, node []gpu.GPU) (m Message, added bool) {
 	sequence, m, ok := Parse(record)
 	if sequence < l.Next {
@@ -82,7 +83,8 @@ func (c *Count) add(m Message) {
 	c.EIDs = c.EIDs[:min(len(c.EIDs), maxEIDs)]
 }
 
-// IsFirst reports whether a message that was added is the only one of its module and level about its GPU.
+// IsFirst reports whether a message that was added is the only one of its module and level
+// about its GPU.
 func (l *Log) IsFirst(m Message) bool {
 	return slices.ContainsFunc(l.GPUs, func(c Count) bool { return c.BDF == m.BDF && c.Errors[m.Module+"."+m.Level] == 1 })
 }

@@ -17,19 +17,20 @@ type Message struct {
 	Text string // printable, at most maxText bytes
 }
 
-// form is the whole form of a message: module of the kernel, address, die, virtual function, module of the
-// driver, level, text. The address is domain, bus, device and function in one number. The name of a process has
-// at most 15 characters, which are too few for it.
-var form = regexp.MustCompile(`^(?:METAX|MXGVM|MXCD)\.B([0-9A-F]{3,8})\.(?:D[0-9]\.)?(?:V[0-9]{1,4}\.)?([A-Z]{1,20})\.(ERROR|ALERT) (.+)$`)
+// form is the whole form of a message: module of the kernel, address, die, virtual function,
+// module of the driver, level, text. The address is domain, bus, device and function in one
+// number. The name of a process has at most 15 characters, which are too few for it.
+var form = regexp.MustCompile(
+	`^(?:METAX|MXGVM|MXCD)\.B([0-9A-F]{3,8})\.(?:D[0-9]\.)?(?:V[0-9]{1,4}\.)?([A-Z]{1,20})\.(ERROR|ALERT) (.+)$`)
 
 // eid is the form of a text that has a number.
 var eid = regexp.MustCompile(`^EID \(([0-9a-fA-F:.]{7,16})\): 0x([0-9a-fA-F]{1,8}), (.+)$`)
 
 const maxText = 64
 
-// Parse parses a record of /dev/kmsg: "PRIORITY,SEQUENCE,MICROSECONDS,FLAGS[,…];MESSAGE", and lines about its
-// device, which begin with a blank. ok is false for a record that is not a message of the driver; the sequence is
-// there for every record of that form.
+// Parse parses a record of /dev/kmsg: "PRIORITY,SEQUENCE,MICROSECONDS,FLAGS[,…];MESSAGE", and
+// lines about its device, which begin with a blank. ok is false for a record that is not a
+// message of the driver; the sequence is there for every record of that form.
 func Parse(record string) (sequence uint64, m Message, ok bool) {
 	head, text, _ := strings.Cut(record, ";")
 	fields := strings.Split(head, ",")
@@ -51,7 +52,10 @@ func Parse(record string) (sequence uint64, m Message, ok bool) {
 		return sequence, Message{}, false
 	}
 	m = Message{
-		BDF:    gpu.BDF{Domain: uint32(address >> 16), Bus: uint8(address >> 8), Device: uint8(address>>3) & 0x1f, Function: uint8(address) & 7},
+		BDF: gpu.BDF{
+			Domain: uint32(address >> 16), Bus: uint8(address >> 8), Device: uint8(address>>3) & 0x1f,
+			Function: uint8(address) & 7,
+		},
 		Module: found[2], Level: found[3], Text: printable(found[4]),
 	}
 	if number := eid.FindStringSubmatch(found[4]); number != nil {

@@ -21,8 +21,9 @@ const (
 	tick = 5 * time.Millisecond
 )
 
-// waiting are the reads of this process that were given up and have not come back. In a program
-// that takes looks for weeks, no more than maxWaiting threads may wait in a driver that hangs.
+// waiting are the reads of this process that were given up and have not come back. In a
+// program that takes looks for weeks, no more than maxWaiting threads may wait in a driver
+// that hangs.
 var waiting atomic.Int32
 
 const maxWaiting = 4
@@ -65,8 +66,8 @@ func (b *bounded) close() {
 	close(b.work)
 }
 
-// readInTime calls read and returns nil if it came back in time. Otherwise what read sets must not be
-// used, because it may still run.
+// readInTime calls read and returns nil if it came back in time. Otherwise what read sets must
+// not be used, because it may still run.
 func (b *bounded) readInTime(read func()) error {
 	if b.late != nil {
 		return b.late

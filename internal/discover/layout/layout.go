@@ -23,8 +23,8 @@ type Files interface {
 // only if there is no first.
 var classDirs = []string{"/sys/class/metax/mxcd", "/sys/class/mxcd/mxcd"}
 
-// The files of a node that are read, and its directories of links, with the file in each of them.
-// The IDFile is a UUID without its UUIDPrefix.
+// The files of a node that are read, and its directories of links, with the file in each of
+// them. The IDFile is a UUID without its UUIDPrefix.
 var (
 	NodeFiles = []string{"location", "type", IDFile, "active", "inactive_reason"}
 	LinkDirs  = []string{"indirect_links", "direct_links"} // a row of the second counts before one of the first
@@ -41,8 +41,8 @@ const (
 type Layout struct {
 	// GPUs are the GPUs and virtual functions, by address.
 	GPUs map[gpu.BDF]GPU
-	// Unread is why the first of the nodes could not be read whose address is therefore unknown;
-	// nil if there is none. Any GPU may be in one of them.
+	// Unread is why the first of the nodes could not be read whose address is therefore
+	// unknown; nil if there is none. Any GPU may be in one of them.
 	Unread error
 	// Late is an ErrLate if a file did not answer; then nothing was read after it.
 	Late error
@@ -54,8 +54,8 @@ type Layout struct {
 type GPU struct {
 	// UUID is empty if it is unknown.
 	UUID gpu.UUID
-	// State is the driver's verdict; Code and Reason are its number and words for the reason of
-	// an Unavailable GPU, 0 and "" if there are none.
+	// State is the driver's verdict; Code and Reason are its number and words for the reason
+	// of an Unavailable GPU, 0 and "" if there are none.
 	State  State
 	Code   int
 	Reason string
@@ -63,10 +63,10 @@ type GPU struct {
 	links map[gpu.BDF]row // nil if not all could be read
 }
 
-// LinkKind returns the kind of the link between two GPUs; ok is false if the driver's files say
-// nothing about it that is understood. A pair without a row, of GPUs that have rows for others,
-// has a link that is of no use: its kind is Unknown, and ok. Of two rows that differ, the weaker
-// counts.
+// LinkKind returns the kind of the link between two GPUs; ok is false if the driver's files
+// say nothing about it that is understood. A pair without a row, of GPUs that have rows for
+// others, has a link that is of no use: its kind is Unknown, and ok. Of two rows that differ,
+// the weaker counts.
 func (l Layout) LinkKind(a, b gpu.BDF) (kind topology.Kind, ok bool) {
 	from, to := l.GPUs[a].links, l.GPUs[b].links
 	link, there := from[b]
@@ -119,8 +119,8 @@ func (r *reader) warn(format string, a ...any) {
 	r.out.Warnings = append(r.out.Warnings, fmt.Sprintf("the driver's layout: "+format, a...))
 }
 
-// nodes reads the nodes that are GPUs, in the order of their numbers. The number of a node has 16
-// bits, as in a link.
+// nodes reads the nodes that are GPUs, in the order of their numbers. The number of a node has
+// 16 bits, as in a link.
 func (r *reader) nodes() (nodes []node) {
 	var dir string
 	var names []string
@@ -239,8 +239,8 @@ func (r *reader) optional(path string) (string, error) {
 }
 
 // dropShared clears the UUIDs that two GPUs have, and makes the rest of two nodes unknown that
-// have the same address: which of them is right cannot be known. Such an address keeps the worse
-// of the two states.
+// have the same address: which of them is right cannot be known. Such an address keeps the
+// worse of the two states.
 func (r *reader) dropShared(nodes []node) {
 	byUUID, byBDF := map[string][]*node{}, map[gpu.BDF][]*node{}
 	for i := range nodes {
@@ -254,7 +254,8 @@ func (r *reader) dropShared(nodes []node) {
 		n := &nodes[i]
 		if same := byBDF[n.bdf]; len(same) > 1 {
 			if same[0] == n {
-				r.warn("nodes %d and %d both have the address %s; UUID and links of this GPU come from the next source", n.number, same[1].number, n.bdf)
+				r.warn("nodes %d and %d both have the address %s; UUID and links of this GPU come from the next source", n.number,
+					same[1].number, n.bdf)
 			}
 			n.UUID, n.links = "", nil
 			continue

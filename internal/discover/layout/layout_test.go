@@ -254,7 +254,8 @@ func (h hanging) ReadFile(path string) ([]byte, error) { h.wait(path); return h.
 
 func (h hanging) ReadDir(path string) ([]string, error) { h.wait(path); return h.files.ReadDir(path) }
 
-// TestReadHanging: a file that never answers costs the patience and what would be read after it.
+// TestReadHanging: a file that never answers costs the patience and what would be read after
+// it.
 func TestReadHanging(t *testing.T) {
 	none := seen{GPUs: map[string]layout.GPU{}, Links: map[string]string{}}
 	two := want(allAvailable, "- - -")

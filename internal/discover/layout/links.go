@@ -9,8 +9,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
-// readLinks reads the rows of all GPUs. A row that leads to no GPU is left out, and so are all rows
-// of and to nodes that share an address.
+// readLinks reads the rows of all GPUs. A row that leads to no GPU is left out, and so are all
+// rows of and to nodes that share an address.
 func (r *reader) readLinks(nodes []node) {
 	address, count := map[int]gpu.BDF{}, map[gpu.BDF]int{}
 	for _, n := range nodes {
@@ -77,7 +77,8 @@ func (r *reader) warnDiffering(nodes []node) {
 		for _, m := range nodes {
 			link, back := n.GPU.links[m.bdf], links[m.bdf][n.bdf]
 			if link.known && back.known && link.kind != back.kind {
-				r.warn("GPU %s has a link of the kind %s to %s, and that one of the kind %s back; the weaker counts, also for other such pairs", n.bdf, link.kind, m.bdf, back.kind)
+				r.warn(
+					"GPU %s has a link of the kind %s to %s, and that one of the kind %s back; the weaker counts, also for other such pairs", n.bdf, link.kind, m.bdf, back.kind)
 				return
 			}
 		}

@@ -78,10 +78,11 @@ func parseReason(text string) (code int, reason string) {
 	return code, strings.TrimSpace(strings.ToValidUTF8(reason[:min(len(reason), maxReason)], ""))
 }
 
-// kinds are the kinds of links by the driver's number. 5 is Ethernet, which is no MetaXLink and
-// says nothing about PCIe. Other numbers lead to no GPU, as 3, or are unknown.
+// kinds are the kinds of links by the driver's number. 5 is Ethernet, which is no MetaXLink
+// and says nothing about PCIe. Other numbers lead to no GPU, as 3, or are unknown.
 var kinds = map[uint64]topology.Kind{
-	4: topology.MX, 5: topology.Unknown, 101: topology.PIX, 102: topology.PXB, 103: topology.PHB, 104: topology.NODE, 105: topology.SYS,
+	4: topology.MX, 5: topology.Unknown, 101: topology.PIX, 102: topology.PXB, 103: topology.PHB, 104: topology.NODE,
+	105: topology.SYS,
 }
 
 // row is a link as one of its ends states it.
@@ -91,8 +92,8 @@ type row struct {
 	known bool
 }
 
-// weakerRow returns the row that counts of two for the same pair. One that is not understood says
-// nothing.
+// weakerRow returns the row that counts of two for the same pair. One that is not understood
+// says nothing.
 func weakerRow(a, b row) row {
 	if !a.known || (b.known && b.kind < a.kind) {
 		return b

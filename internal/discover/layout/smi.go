@@ -12,9 +12,10 @@ import (
 // pciDir has the directories of PCI functions, in each of which smi is the driver's.
 const pciDir = "/sys/bus/pci/devices/"
 
-// Fill adds to readings what the driver's own attributes say about the node's GPUs and another source did not.
-// An attribute is read only for a value that is missing. A GPU without a reading gets one if anything was
-// read. After a file that does not answer, nothing more is read, and late is an ErrLate.
+// Fill adds to readings what the driver's own attributes say about the node's GPUs and another
+// source did not. An attribute is read only for a value that is missing. A GPU without a
+// reading gets one if anything was read. After a file that does not answer, nothing more is
+// read, and late is an ErrLate.
 func Fill(files Files, n gpu.Node, readings []gpu.Reading) (filled []gpu.Reading, late error) {
 	b := newBounded(files)
 	defer b.close()
@@ -56,7 +57,8 @@ func fillReading(b *bounded, g gpu.GPU, r *gpu.Reading) {
 	}
 	countUp(r)
 	if len(g.PCIePath) > 0 && !r.IsEmpty() && lacks(gpu.PCIeMaxGTps, gpu.PCIeMaxLanes)(*r) {
-		// What PCIe can have is the kernel's to say: the less of the GPU and the bridge above it.
+		// What PCIe can have is the kernel's to say: the less of the GPU and the bridge above
+		// it.
 		for name, m := range map[string]gpu.Measure{"max_link_speed": gpu.PCIeMaxGTps, "max_link_width": gpu.PCIeMaxLanes} {
 			var of []float64
 			for _, at := range []gpu.BDF{g.BDF, g.PCIePath[len(g.PCIePath)-1]} {
@@ -81,7 +83,8 @@ func fillReading(b *bounded, g gpu.GPU, r *gpu.Reading) {
 			})
 		}
 		if _, there := slice.Measures[gpu.SlicePercent]; !there {
-			read("smi/"+of+"/utilization", func(text string) { slice.Measures.Set(gpu.SlicePercent, parseTable(text).number(0, 0)/100) })
+			read("smi/"+of+"/utilization",
+				func(text string) { slice.Measures.Set(gpu.SlicePercent, parseTable(text).number(0, 0)/100) })
 		}
 		if _, there := slice.Measures[gpu.UsedKiB]; !there {
 			read("smi/"+of+"/meminfo", func(text string) {
@@ -93,8 +96,8 @@ func fillReading(b *bounded, g gpu.GPU, r *gpu.Reading) {
 	}
 }
 
-// notOfSplit reports whether an attribute says nothing about a GPU that is split into virtual functions, as the
-// vendor's library has it: it has no memory of its own and no MetaXLink.
+// notOfSplit reports whether an attribute says nothing about a GPU that is split into virtual
+// functions, as the vendor's library has it: it has no memory of its own and no MetaXLink.
 func notOfSplit(name string) bool {
 	return strings.HasPrefix(name, "showmem") || strings.Contains(name, "metalk") || name == "showtopology"
 }
@@ -123,7 +126,10 @@ type attribute struct {
 
 // attributes are those whose form the vendor's library shows.
 var attributes = []attribute{
-	{"showxcuse", func(r gpu.Reading) bool { return r.UtilizationPercent == nil }, func(t table, r *gpu.Reading) { setInt(&r.UtilizationPercent, t.hex(0), 1, 100) }},
+	{
+		"showxcuse", func(r gpu.Reading) bool { return r.UtilizationPercent == nil },
+		func(t table, r *gpu.Reading) { setInt(&r.UtilizationPercent, t.hex(0), 1, 100) },
+	},
 	{"showmeminfo", lacks(gpu.TotalKiB, gpu.SystemTotalKiB), func(t table, r *gpu.Reading) {
 		r.Measures.Set(gpu.TotalKiB, t.number(1, 0))
 		r.Measures.Set(gpu.SystemTotalKiB, t.number(2, 0))
@@ -150,7 +156,10 @@ var attributes = []attribute{
 			setInt(&r.PowerW, sum, 1000, 1e8)
 		}
 	}},
-	{"capability", func(r gpu.Reading) bool { return r.PowerLimitW == nil }, func(t table, r *gpu.Reading) { setInt(&r.PowerLimitW, t.number(0, 0), 1000, 1e8) }},
+	{
+		"capability", func(r gpu.Reading) bool { return r.PowerLimitW == nil },
+		func(t table, r *gpu.Reading) { setInt(&r.PowerLimitW, t.number(0, 0), 1000, 1e8) },
+	},
 	{"showuse", lacks(gpu.EncoderPercent, gpu.DecoderPercent), func(t table, r *gpu.Reading) {
 		r.Measures.Set(gpu.EncoderPercent, t.number(0, 0))
 		r.Measures.Set(gpu.DecoderPercent, t.mean(1))
@@ -159,13 +168,28 @@ var attributes = []attribute{
 		for _, c := range []struct {
 			of    gpu.Measure
 			label string
-		}{{gpu.ClockMHz, "xcore"}, {gpu.MemoryClockMHz, "mc0"}, {gpu.MemoryClockMHz, "mc"}, {gpu.EncoderMHz, "vpue"}, {gpu.DecoderMHz, "vpud"}} {
+		}{
+			{gpu.ClockMHz, "xcore"},
+			{gpu.MemoryClockMHz, "mc0"},
+			{gpu.MemoryClockMHz, "mc"},
+			{gpu.EncoderMHz, "vpue"},
+			{gpu.DecoderMHz, "vpud"},
+		} {
 			r.Measures.Set(c.of, t.named(c.label))
 		}
 	}},
-	{"pmdecsrc", lacks(gpu.ThrottleReasons), func(t table, r *gpu.Reading) { r.Measures.Set(gpu.ThrottleReasons, t.number(0, 0)) }},
-	{"pcicurrentlinkspeed", lacks(gpu.PCIeGTps), func(t table, r *gpu.Reading) { r.Measures.Set(gpu.PCIeGTps, t.number(0, 0)) }},
-	{"pcicurrentlinkwidth", lacks(gpu.PCIeLanes), func(t table, r *gpu.Reading) { r.Measures.Set(gpu.PCIeLanes, t.number(0, 0)) }},
+	{
+		"pmdecsrc", lacks(gpu.ThrottleReasons),
+		func(t table, r *gpu.Reading) { r.Measures.Set(gpu.ThrottleReasons, t.number(0, 0)) },
+	},
+	{
+		"pcicurrentlinkspeed", lacks(gpu.PCIeGTps),
+		func(t table, r *gpu.Reading) { r.Measures.Set(gpu.PCIeGTps, t.number(0, 0)) },
+	},
+	{
+		"pcicurrentlinkwidth", lacks(gpu.PCIeLanes),
+		func(t table, r *gpu.Reading) { r.Measures.Set(gpu.PCIeLanes, t.number(0, 0)) },
+	},
 	{"showupstreambandwidth", lacks(gpu.PCIeRxMBps, gpu.PCIeTxMBps), func(t table, r *gpu.Reading) {
 		r.Measures.Set(gpu.PCIeRxMBps, t.number(0, 0))
 		r.Measures.Set(gpu.PCIeTxMBps, t.number(2, 0))
@@ -208,7 +232,8 @@ func ports(of gpu.Measure) func(table, *gpu.Reading) {
 	}
 }
 
-// pairs parses a file with two lines for each port, of which the second is not used where it has no name.
+// pairs parses a file with two lines for each port, of which the second is not used where it
+// has no name.
 func pairs(first, second gpu.Measure, value func(t table, line int) float64) func(table, *gpu.Reading) {
 	return func(t table, r *gpu.Reading) {
 		for k := range min(linkPorts, len(t)/2) {
@@ -228,7 +253,10 @@ func setPort(r *gpu.Reading, number int, of gpu.Measure, value float64) {
 
 func parseECC(t table, r *gpu.Reading) {
 	var ecc gpu.ECC
-	for i, count := range []*uint32{&ecc.SRAMCorrected, &ecc.SRAMUncorrected, &ecc.DRAMCorrected, &ecc.DRAMUncorrected, &ecc.RetiredPages} {
+	for i, count := range []*uint32{
+		&ecc.SRAMCorrected, &ecc.SRAMUncorrected, &ecc.DRAMCorrected, &ecc.DRAMUncorrected,
+		&ecc.RetiredPages,
+	} {
 		value := t.hex(i)
 		if !(value <= math.MaxUint32) {
 			return
@@ -238,8 +266,8 @@ func parseECC(t table, r *gpu.Reading) {
 	r.ECC = &ecc
 }
 
-// setInt sets a value in a unit that is so many times as large, rounded, unless there is one or it is not
-// between 0 and most.
+// setInt sets a value in a unit that is so many times as large, rounded, unless there is one
+// or it is not between 0 and most.
 func setInt(to **int, value float64, unit, most float64) {
 	if *to == nil && value >= 0 && value <= most {
 		rounded := int(math.Round(value / unit))
@@ -247,8 +275,8 @@ func setInt(to **int, value float64, unit, most float64) {
 	}
 }
 
-// table are the lines of an attribute: the label before the first colon, empty without a colon, and the words
-// after it.
+// table are the lines of an attribute: the label before the first colon, empty without a
+// colon, and the words after it.
 type table []struct {
 	label string
 	words []string
@@ -270,8 +298,8 @@ func parseTable(text string) (t table) {
 	return t
 }
 
-// number returns a word as a decimal number, and NaN for any other word. In a line without a colon, words that are not
-// numbers, such as labels, do not count.
+// number returns a word as a decimal number, and NaN for any other word. In a line without a
+// colon, words that are not numbers, such as labels, do not count.
 func (t table) number(line, word int) float64 {
 	if line >= len(t) {
 		return math.NaN()

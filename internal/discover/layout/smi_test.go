@@ -24,8 +24,8 @@ func attributes(smi map[string]string) (files, gpu.Node) {
 	return f, n
 }
 
-// TestFill: a file that is absent, denied, empty or not understood gives nothing, and no 0. Each is
-// compared with the vendor's library in test/vendorlib.
+// TestFill: a file that is absent, denied, empty or not understood gives nothing, and no 0.
+// Each is compared with the vendor's library in test/vendorlib.
 func TestFill(t *testing.T) {
 	for name, test := range map[string]struct {
 		smi  map[string]string

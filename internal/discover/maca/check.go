@@ -26,7 +26,8 @@ type Summary struct {
 // Summarize returns the Summary of an installation.
 func Summarize(i Install, looked Inspection) Summary {
 	s := Summary{
-		Kind: i.Kind, Version: i.Version, Path: i.Path, Dir: i.Dir, Default: i.Default, Givable: i.Doubt == "", Doubt: i.Doubt,
+		Kind: i.Kind, Version: i.Version, Path: i.Path, Dir: i.Dir, Default: i.Default, Givable: i.Doubt == "",
+		Doubt:   i.Doubt,
 		Missing: len(looked.Missing), Problems: len(looked.Problems),
 	}
 	for _, l := range looked.Libraries {

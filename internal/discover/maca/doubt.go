@@ -12,14 +12,18 @@ import (
 // containerDirs are directories of the root that an image has itself or that the engine
 // fills. A mount there would hide files that the container needs, or be hidden itself.
 var containerDirs = []string{
-	"bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "libx32", "proc", "root", "run", "sbin", "sys", "tmp", "usr", "var",
+	"bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "libx32", "proc", "root", "run", "sbin", "sys", "tmp", "usr",
+	"var",
 }
 
 // sharedDirs contain the directories of many programs.
 var sharedDirs = []string{"/home", "/media", "/mnt", "/opt", "/srv", "/usr/local"}
 
 // usrLocalDirs are directories below /usr/local that an image has itself.
-var usrLocalDirs = []string{"bin", "etc", "games", "include", "lib", "lib32", "lib64", "libexec", "man", "sbin", "share", "src"}
+var usrLocalDirs = []string{
+	"bin", "etc", "games", "include", "lib", "lib32", "lib64", "libexec", "man", "sbin",
+	"share", "src",
+}
 
 // doubtAbout returns why a host's directory, to which the path known leads, should not
 // be mounted in a container under its own path; empty if it may be. Programs in
@@ -29,7 +33,8 @@ func doubtAbout(host *hostfs.Root, known, dir string) string {
 	switch {
 	case dir == "/" || slices.Contains(sharedDirs, dir):
 		return dir + " holds more than MXMACA"
-	case words[0] == "usr" && len(words) > 2 && words[1] == "local" && !slices.Contains(usrLocalDirs, words[2]): // a place of its own below /usr/local
+	case words[0] == "usr" && len(words) > 2 && words[1] == "local" && !slices.Contains(usrLocalDirs, words[2]):
+		// a place of its own below /usr/local
 	case slices.Contains(containerDirs, words[0]):
 		return fmt.Sprintf("%s is in /%[2]s, and a container has its own /%[2]s", dir, words[0])
 	}

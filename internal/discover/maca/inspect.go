@@ -121,7 +121,8 @@ func (c *closure) add(e entry) {
 			continue
 		}
 		if _, known := c.needed[name]; !known && len(c.needed) == maxOthers {
-			c.addNote("needed", "%s needs %q, which was not searched: the limit of %d names is reached", c.host.Join(e.file), name, maxOthers)
+			c.addNote("needed", "%s needs %q, which was not searched: the limit of %d names is reached", c.host.Join(e.file),
+				name, maxOthers)
 			continue
 		}
 		c.needed[name] = append(c.needed[name], e.path)
@@ -146,7 +147,8 @@ func (c *closure) alongRunpath(e entry, name string) bool {
 			continue
 		}
 		if c.lookups++; c.lookups > maxLookups {
-			c.addNote("needed", "the RUNPATH of %s was not searched completely: the limit of %d lookups is reached", c.host.Join(e.file), maxLookups)
+			c.addNote("needed", "the RUNPATH of %s was not searched completely: the limit of %d lookups is reached",
+				c.host.Join(e.file), maxLookups)
 			return false
 		}
 		file, err := c.host.Resolve(path.Join(dir, name))
@@ -182,7 +184,8 @@ func (c *closure) resolve(found *Inspection) {
 // software, which its packages may have added to ld.so.conf: a container gets only one
 // version of that software.
 func (c *closure) systemDirs() []string {
-	all, err := ldconf.Directories(files{c.host}, "/etc/ld.so.conf", "", func(text string) { c.addNote("system", "%s", text) })
+	all, err := ldconf.Directories(files{c.host}, "/etc/ld.so.conf", "",
+		func(text string) { c.addNote("system", "%s", text) })
 	if err != nil {
 		c.addNote("system", "%v: the rest is ignored", err)
 	}

@@ -81,7 +81,8 @@ func List(host *hostfs.Root, env string) Listing {
 	names, _ := host.ReadDir(path.Dir(Path))
 	candidates := []string{}
 	for _, name := range names {
-		if rest, ok := strings.CutPrefix(name, path.Base(Path)+"-"); ok && rest[:min(1, len(rest))] >= "0" && rest[:1] <= "9" {
+		if rest, ok := strings.CutPrefix(name, path.Base(Path)+"-"); ok && rest[:min(1, len(rest))] >= "0" &&
+			rest[:1] <= "9" {
 			candidates = append(candidates, path.Join(path.Dir(Path), name))
 		}
 	}

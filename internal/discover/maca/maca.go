@@ -28,8 +28,8 @@ const (
 
 // Report is what the host has.
 type Report struct {
-	// Driver is the directory of the driver's user-space part: DriverPath, or that to which the
-	// link smiLink leads; empty if there is neither.
+	// Driver is the directory of the driver's user-space part: DriverPath, or that to which
+	// the link smiLink leads; empty if there is neither.
 	Driver string
 	// MACA is the installation to which Path leads; nil if there is none. Its Version
 	// is empty if unknown.
@@ -57,8 +57,8 @@ func Read(host *hostfs.Root) Report {
 	return r
 }
 
-// driverDir finds the directory of the driver's user-space part. A container gets all of it, so
-// one that is shared with other software, such as /usr/local, does not count.
+// driverDir finds the directory of the driver's user-space part. A container gets all of it,
+// so one that is shared with other software, such as /usr/local, does not count.
 func driverDir(host *hostfs.Root) string {
 	if names, err := host.ReadDir(DriverPath); err == nil && len(names) > 0 {
 		return DriverPath

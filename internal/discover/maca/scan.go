@@ -150,7 +150,8 @@ func (s *scan) dropForeign() {
 	}
 	for i, e := range s.entries {
 		if e.library != nil && e.library.Kind != s.kind {
-			s.addNote("foreign", "%s is left out: it is for %s, the others are for %s", s.host.Join(e.file), e.library.Kind, s.kind)
+			s.addNote("foreign", "%s is left out: it is for %s, the others are for %s", s.host.Join(e.file), e.library.Kind,
+				s.kind)
 			s.entries[i].library = nil
 			delete(s.present, path.Base(e.path))
 		}

@@ -21,8 +21,8 @@ var (
 )
 
 // All returns what a container needs of each installation that may be mounted in one, the
-// default first and the N100's software last, and warnings about the others. It fails if no installation may be
-// mounted, with ErrNone if there is no installation.
+// default first and the N100's software last, and warnings about the others. It fails if no
+// installation may be mounted, with ErrNone if there is no installation.
 func All(host *hostfs.Root) (all []edits.Software, warnings []string, err error) {
 	list := List(host, "")
 	warnings = list.Warnings
@@ -54,7 +54,8 @@ func All(host *hostfs.Root) (all []edits.Software, warnings []string, err error)
 func (l Listing) Choose(version string) (Install, error) {
 	installs := l.MACA()
 	if version == string(KindN100) && slices.ContainsFunc(l.Installs, func(i Install) bool { return i.Kind == KindN100 }) {
-		return Install{}, fmt.Errorf("%w: n100 is the software of the N100: give it as --device %s=%s", ErrVersion, request.SoftwareKind, KindN100)
+		return Install{}, fmt.Errorf("%w: n100 is the software of the N100: give it as --device %s=%s", ErrVersion,
+			request.SoftwareKind, KindN100)
 	}
 	if version == "" {
 		if len(installs) == 0 || !installs[0].Default {
@@ -79,7 +80,8 @@ func (l Listing) Choose(version string) (Install, error) {
 	case len(found) == 0:
 		return Install{}, fmt.Errorf("%w: %.80q; installed: %s", ErrVersion, version, describe(installs))
 	case len(found) > 1 && !found[0].Default:
-		return Install{}, fmt.Errorf("%w: %.80q is the version of several installations: %s", ErrVersion, version, describe(found))
+		return Install{},
+			fmt.Errorf("%w: %.80q is the version of several installations: %s", ErrVersion, version, describe(found))
 	}
 	return found[0], nil
 }
@@ -111,9 +113,13 @@ func noDefault(l Listing) error {
 // Doubt.
 func (i Install) Software(host *hostfs.Root) (edits.Software, error) {
 	if i.Doubt != "" {
-		return edits.Software{}, fmt.Errorf("find MXMACA: %s leads to %s, which is not in %s: %s", i.Path, i.Dir, path.Dir(Path), i.Doubt)
+		return edits.Software{},
+			fmt.Errorf("find MXMACA: %s leads to %s, which is not in %s: %s", i.Path, i.Dir, path.Dir(Path), i.Doubt)
 	}
-	s := edits.Software{Path: Path, Version: i.Version, Dir: i.Dir, Default: i.Default, Driver: driverDir(host), Warnings: slices.Clone(i.Warnings)}
+	s := edits.Software{
+		Path: Path, Version: i.Version, Dir: i.Dir, Default: i.Default, Driver: driverDir(host),
+		Warnings: slices.Clone(i.Warnings),
+	}
 	if i.Kind == KindN100 {
 		s.Path, s.Version = i.Path, string(KindN100) // which names the CDI device
 	}
@@ -139,12 +145,18 @@ func (i Install) Software(host *hostfs.Root) (edits.Software, error) {
 
 // programDirs are the directories of an installation that have programs, in the order of
 // PATH in the vendor's published Dockerfile; the last two are in the PATH of its runtime.
-var programDirs = []string{"bin", "mxgpu_llvm/bin", "tools/cu-bridge/tools", "tools/cu-bridge/bin", "ompi/bin", "ucx/bin"}
+var programDirs = []string{
+	"bin", "mxgpu_llvm/bin", "tools/cu-bridge/tools", "tools/cu-bridge/bin", "ompi/bin",
+	"ucx/bin",
+}
 
 // variables are those of edits.MACAVariables whose directories the installation has.
 func variables(host *hostfs.Root, dir string) []string {
 	env := []string{"MACA_PATH=" + Path}
-	for _, v := range []struct{ name, sub string }{{"MACA_CLANG_PATH", "mxgpu_llvm/bin"}, {"CUCC_PATH", "tools/cu-bridge"}} {
+	for _, v := range []struct{ name, sub string }{
+		{"MACA_CLANG_PATH", "mxgpu_llvm/bin"},
+		{"CUCC_PATH", "tools/cu-bridge"},
+	} {
 		if info, err := host.Stat(path.Join(dir, v.sub)); err == nil && info.Mode.IsDir() {
 			env = append(env, v.name+"="+path.Join(Path, v.sub))
 		}

@@ -86,5 +86,6 @@ func cutHeading(s string) (heading, rest string, ok bool) {
 // it is not a number or a range from the affinity columns.
 func isWord(s string) bool {
 	isLetter := func(r rune) bool { return (r >= 'A' && r <= 'Z') || (r >= 'a' && r <= 'z') }
-	return s != "" && isLetter(rune(s[0])) && !strings.ContainsFunc(s, func(r rune) bool { return !isLetter(r) && (r < '0' || r > '9') })
+	return s != "" && isLetter(rune(s[0])) &&
+		!strings.ContainsFunc(s, func(r rune) bool { return !isLetter(r) && (r < '0' || r > '9') })
 }

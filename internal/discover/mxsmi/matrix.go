@@ -145,7 +145,8 @@ func (b *builder) row(fields []string) error {
 // cell parses one cell. The position of the X shows whether a cell is missing.
 func (b *builder) cell(row, column device, word string) error {
 	if (word == selfCell) != (row == column) {
-		return fmt.Errorf("row %s, column %s: %q (X is valid on the diagonal only): a cell or a column is missing", row, column, word)
+		return fmt.Errorf("row %s, column %s: %q (X is valid on the diagonal only): a cell or a column is missing", row,
+			column, word)
 	}
 	if row == column || !column.isGPU() {
 		return nil

@@ -166,7 +166,8 @@ func TestReaderNothing(t *testing.T) {
 	gputest.WantWarnings(t, []string{"UUIDs and health", "MetaXLink", "serial numbers", "memory sizes"}, got.Warnings)
 }
 
-// TestReaderHangs: one deadline holds for all queries. The clock moves only while the tool hangs.
+// TestReaderHangs: one deadline holds for all queries. The clock moves only while the tool
+// hangs.
 func TestReaderHangs(t *testing.T) {
 	for name, deadline := range map[string]struct{ own, callers time.Duration }{
 		"own deadline": {own: time.Minute, callers: time.Hour},

@@ -72,7 +72,10 @@ func (s Section) read(r *gpu.Reading) {
 			set(&r.PowerW, e.Value, "w", 0, 100_000)
 		}
 	}
-	for into, keys := range map[**int][]string{&r.MemoryUsedMiB: {"vram used", "vis_vram used"}, &r.MemoryTotalMiB: {"vram total", "vis_vram total"}} {
+	for into, keys := range map[**int][]string{
+		&r.MemoryUsedMiB:  {"vram used", "vis_vram used"},
+		&r.MemoryTotalMiB: {"vram total", "vis_vram total"},
+	} {
 		for _, key := range keys {
 			value, ok := s.Value(key)
 			mib, err := parseMiB(value)

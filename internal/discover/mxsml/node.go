@@ -16,11 +16,15 @@ import (
 // to be as good as one switch. 7 is Ethernet, 8 no link or an unknown one; they say nothing
 // about PCIe, so such a pair keeps the class of its PCIe position.
 var levels = [...]topology.Kind{
-	topology.PIX, topology.PIX, topology.PXB, topology.PHB, topology.NODE, topology.MX, topology.SYS, topology.Unknown, topology.Unknown,
+	topology.PIX, topology.PIX, topology.PXB, topology.PHB, topology.NODE, topology.MX, topology.SYS, topology.Unknown,
+	topology.Unknown,
 }
 
 // The states of a device's MetaXLink, by the library's number.
-var linkStates = [...]string{"enabled", "disabled", "disabled by SR-IOV", "disabled by the number of GPUs", "training failed"}
+var linkStates = [...]string{
+	"enabled", "disabled", "disabled by SR-IOV", "disabled by the number of GPUs",
+	"training failed",
+}
 
 // LinkState is the word for the library's number; empty for an unknown number.
 func LinkState(code uint32) string {
@@ -89,8 +93,8 @@ func addressKey(address string) string {
 	return strings.ToLower(address)
 }
 
-// occurrences counts each address, as addressKey has it, and each UUID, in lower case. One that two devices have is
-// ignored on both, because it is unknown which device is right.
+// occurrences counts each address, as addressKey has it, and each UUID, in lower case. One
+// that two devices have is ignored on both, because it is unknown which device is right.
 func (a Answer) occurrences() map[string]int {
 	count := map[string]int{}
 	for _, d := range a.Devices {
@@ -152,10 +156,12 @@ func (b *builder) device(d Device) {
 	for _, s := range d.Slices {
 		s.QoS = d.QoS
 		if b.occurrences[strings.ToLower(s.UUID)] > 1 {
-			b.warn("libmxsml: ignored the UUID %q of slice %d of GPU %s: another device or slice has the same", s.UUID, s.Index, bdf)
+			b.warn("libmxsml: ignored the UUID %q of slice %d of GPU %s: another device or slice has the same", s.UUID, s.Index,
+				bdf)
 			s.UUID = ""
 		}
-		g.Slices = append(g.Slices, s.toGPUSlice(func(format string, a ...any) { b.warn("GPU "+bdf.String()+": "+format, a...) }))
+		g.Slices = append(g.Slices,
+			s.toGPUSlice(func(format string, a ...any) { b.warn("GPU "+bdf.String()+": "+format, a...) }))
 	}
 	gpu.SortSlices(g.Slices)
 }

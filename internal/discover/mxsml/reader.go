@@ -13,8 +13,7 @@ import (
 // the program could not be started.
 type Run func(ctx context.Context, args ...string) ([]byte, error)
 
-// DefaultTimeout bounds one run. The library wakes sleeping GPUs, which takes
-// seconds.
+// DefaultTimeout bounds one run. The library wakes sleeping GPUs, which takes seconds.
 const DefaultTimeout = 10 * time.Second
 
 // Paths are where the library is installed on a host, in the order in which MetaX's own

@@ -29,10 +29,12 @@ func (a Answer) readings() []gpu.Reading {
 		count[bdf]++
 		g := gpu.Reading{
 			BDF: bdf, UtilizationPercent: scaled(r.UtilizationPercent, 1, 0, 100),
-			MemoryUsedMiB: scaled(r.MemoryUsedKiB, 1<<10, 0, maxMemoryKiB), MemoryTotalMiB: scaled(r.MemoryTotalKiB, 1<<10, 1, maxMemoryKiB),
-			TemperatureC: scaled(r.TemperatureCentiC, 100, -100_00, 300_00),
-			PowerW:       scaled(r.PowerMilliwatt, 1000, 0, 100_000_000), PowerLimitW: scaled(r.PowerLimit, 1000, 1, 100_000_000),
-			LinksUp: scaled(r.LinksUp, 1, 0, gpu.MaxPorts), ECC: r.ECC,
+			MemoryUsedMiB:  scaled(r.MemoryUsedKiB, 1<<10, 0, maxMemoryKiB),
+			MemoryTotalMiB: scaled(r.MemoryTotalKiB, 1<<10, 1, maxMemoryKiB),
+			TemperatureC:   scaled(r.TemperatureCentiC, 100, -100_00, 300_00),
+			PowerW:         scaled(r.PowerMilliwatt, 1000, 0, 100_000_000),
+			PowerLimitW:    scaled(r.PowerLimit, 1000, 1, 100_000_000),
+			LinksUp:        scaled(r.LinksUp, 1, 0, gpu.MaxPorts), ECC: r.ECC,
 			Measures: r.Measures, Ports: r.Ports, Slices: r.Slices, Counters: r.Counters,
 		}
 		g.Check()

@@ -31,8 +31,7 @@ type SliceRequest struct {
 	// QoS is one of gpu.QoSClasses; empty keeps the QoS of the GPU. All slices of a GPU
 	// have the same.
 	QoS string
-	// Alias names the slice for people: letters, digits, "-", "_", "."; may be
-	// empty.
+	// Alias names the slice for people: letters, digits, "-", "_", "."; may be empty.
 	Alias string
 }
 
@@ -44,9 +43,11 @@ func (r SliceRequest) Check() error {
 	case r.MemoryMiB < StepMiB || r.MemoryMiB%StepMiB != 0 || r.MemoryMiB > maxMemoryKiB>>10:
 		return fmt.Errorf("%w: %d MiB of memory; want a multiple of %d", ErrRequest, r.MemoryMiB, StepMiB)
 	case r.QoS != "" && !slices.Contains(qosClasses, r.QoS):
-		return fmt.Errorf("%w: QoS %q; want %s, %s or %s", ErrRequest, r.QoS, gpu.QoSBestEffort, gpu.QoSFixedShare, gpu.QoSBurstShare)
+		return fmt.Errorf("%w: QoS %q; want %s, %s or %s", ErrRequest, r.QoS, gpu.QoSBestEffort, gpu.QoSFixedShare,
+			gpu.QoSBurstShare)
 	case !validAlias(r.Alias):
-		return fmt.Errorf("%w: alias %q; want at most %d letters, digits, dashes, dots and underscores", ErrRequest, r.Alias, MaxAlias)
+		return fmt.Errorf("%w: alias %q; want at most %d letters, digits, dashes, dots and underscores", ErrRequest, r.Alias,
+			MaxAlias)
 	}
 	return nil
 }

@@ -58,8 +58,8 @@ func (r *reader) setNodes(g *gpu.GPU, f function) {
 	}
 }
 
-// drmNodes finds the device nodes of a function's DRM minors, their groups, and
-// what is missing of them.
+// drmNodes finds the device nodes of a function's DRM minors, their groups, and what is
+// missing of them.
 func (r *reader) drmNodes(f function) (nodes []string, owner groups, missing []string) {
 	owner = groups{}
 	has := map[string]bool{}
@@ -116,8 +116,8 @@ func (r *reader) checkDevice(node, numbers string) (gid uint32, open bool, err e
 // groups are the groups of device nodes.
 type groups map[string]uint32
 
-// addNodeGroup adds the group of a node that is not open to everyone. Group 0 is left out: such a
-// node is for root only, and no container joins root's group for it.
+// addNodeGroup adds the group of a node that is not open to everyone. Group 0 is left out:
+// such a node is for root only, and no container joins root's group for it.
 func (g groups) addNodeGroup(node string, gid uint32, open bool) {
 	if !open && gid != 0 {
 		g[node] = gid

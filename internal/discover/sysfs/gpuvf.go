@@ -34,7 +34,8 @@ func parseVFList(text string) map[gpu.BDF]string {
 }
 
 // compareVFs warns if the driver's list of the virtual functions of a GPU is not that of the
-// kernel, which counts, or calls one of them inactive. text is the driver's list; empty without.
+// kernel, which counts, or calls one of them inactive. text is the driver's list; empty
+// without.
 func (r *reader) compareVFs(g gpu.GPU, text string) {
 	if text == "" {
 		return

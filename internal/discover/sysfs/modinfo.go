@@ -45,8 +45,9 @@ func (r *reader) modinfoVersion(name string, unpack map[string]Unpack) (string, 
 	return version, nil
 }
 
-// Modinfo returns what a module says of itself: the words KEY=VALUE of its .modinfo section, of a key that occurs
-// twice the first. file is the content of a module that is not compressed.
+// Modinfo returns what a module says of itself: the words KEY=VALUE of its .modinfo section,
+// of a key that occurs twice the first. file is the content of a module that is not
+// compressed.
 func Modinfo(file []byte) (map[string]string, error) {
 	section, err := elfSection(file, ".modinfo")
 	if err != nil {

@@ -19,8 +19,8 @@ const (
 	modulesDir = "/lib/modules"
 )
 
-// moduleDirs are the driver's modules: that of whole GPUs, and that of GPUs that are split into
-// virtual functions.
+// moduleDirs are the driver's modules: that of whole GPUs, and that of GPUs that are split
+// into virtual functions.
 var moduleDirs = []string{"/sys/module/metax", "/sys/module/mxgvm", "/sys/module/MXGVM"}
 
 // ServesGPUs reports whether a kernel driver, by its name, is one of MetaX's.
@@ -30,8 +30,8 @@ func ServesGPUs(driver string) bool {
 
 // Module is the kernel module of the driver.
 type Module struct {
-	// Loaded reports whether the kernel has it now: /sys/module/metax or, on hosts whose GPUs are
-	// split into virtual functions, /sys/module/mxgvm.
+	// Loaded reports whether the kernel has it now: /sys/module/metax or, on hosts whose GPUs
+	// are split into virtual functions, /sys/module/mxgvm.
 	Loaded bool
 	// Version is empty if it is unknown. For a module that is not loaded it is the
 	// version that modprobe would load.
@@ -86,7 +86,8 @@ func ReadModule(host *hostfs.Root, unpack map[string]Unpack) Module {
 	case err == nil:
 		m.Version, m.File, m.Warnings = version, file, nil
 		if m.Loaded {
-			m.Warnings = []string{fmt.Sprintf("driver version was read from %s; the loaded module may have another version", host.Join(file))}
+			m.Warnings = []string{fmt.Sprintf("driver version was read from %s; the loaded module may have another version",
+				host.Join(file))}
 		}
 	case m.Loaded || !errors.Is(err, fs.ErrNotExist):
 		m.versionUnknown("%v", err)
@@ -136,7 +137,8 @@ func (r *reader) moduleFile() (string, error) {
 	}
 	for line := range strings.Lines(string(text)) {
 		file, _, ok := strings.Cut(line, ":")
-		if base, isModule := strings.CutPrefix(path.Base(file), "metax.ko"); !ok || !isModule || (base != "" && base[0] != '.') {
+		if base, isModule := strings.CutPrefix(path.Base(file), "metax.ko"); !ok || !isModule ||
+			(base != "" && base[0] != '.') {
 			continue
 		}
 		if !path.IsAbs(file) { // as depmod writes it

@@ -28,8 +28,8 @@ func (r *reader) numaNode(text string) (int, error) {
 	return n, nil
 }
 
-// inList reports whether a list of the kernel, "0-1,4", has n. A text that is not such a list has
-// every number, because it says nothing against one.
+// inList reports whether a list of the kernel, "0-1,4", has n. A text that is not such a list
+// has every number, because it says nothing against one.
 func inList(list string, n int) bool {
 	for part := range strings.SplitSeq(list, ",") {
 		from, to, isRange := strings.Cut(part, "-")

@@ -15,8 +15,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
-// The files about slices have the form that the vendor's library reads. No hardware was seen, so
-// each file is read only if it exists, and a missing file is not a warning.
+// The files about slices have the form that the vendor's library reads. No hardware was seen,
+// so each file is read only if it exists, and a missing file is not a warning.
 
 // sgpuDir is the content of <dir>/sgpu: the sGPUs that the driver has made of a GPU.
 type sgpuDir struct {
@@ -84,7 +84,8 @@ func (r *reader) readSGPU(dir string, index int) sgpu {
 	}
 	var node string
 	for name, to := range map[string]*string{
-		"unique_id": &p.uuid, "alias": &p.alias, "dev": &p.dev, "node_id": &node, "sched_quota": &p.share, "vram_quota": &p.vram,
+		"unique_id": &p.uuid, "alias": &p.alias, "dev": &p.dev, "node_id": &node, "sched_quota": &p.share,
+		"vram_quota": &p.vram,
 	} {
 		if slices.Contains(names, name) {
 			*to = r.readOptional(path.Join(dir, name))
@@ -96,8 +97,8 @@ func (r *reader) readSGPU(dir string, index int) sgpu {
 	return p
 }
 
-// layoutUUID is the UUID of the node of the driver's layout that node_id of an sGPU names; empty
-// without one.
+// layoutUUID is the UUID of the node of the driver's layout that node_id of an sGPU names;
+// empty without one.
 func (r *reader) layoutUUID(node string) string {
 	if r.layout == nil {
 		dir, ok := layout.Dir(r.host)
@@ -142,12 +143,16 @@ func (r *reader) recordSlices(g *gpu.GPU, f function) {
 		r.warn("QoS class of GPU %s is not known: %s/sgpu/%v", f.bdf, f.dir, err)
 	}
 	for _, p := range f.sgpu.parts {
-		s := gpu.Slice{Kind: gpu.SliceSGPU, Index: p.index, UUID: p.uuid, Alias: p.alias, QoS: qos, ComputePercent: quota(p.share, 100), MemoryMiB: quota(p.vram, maxSliceMiB)}
+		s := gpu.Slice{
+			Kind: gpu.SliceSGPU, Index: p.index, UUID: p.uuid, Alias: p.alias, QoS: qos,
+			ComputePercent: quota(p.share, 100), MemoryMiB: quota(p.vram, maxSliceMiB),
+		}
 		if p.uuid != "" && !gpu.ValidSliceUUID(p.uuid) {
 			r.warn("UUID of slice %d of GPU %s is not known: unique_id is %.40q", p.index, f.bdf, p.uuid)
 			s.UUID = ""
 		}
-		if len(p.alias) > maxAlias || strings.ContainsFunc(p.alias, func(c rune) bool { return !terminal.Printable(c) || c == unicode.ReplacementChar }) {
+		if len(p.alias) > maxAlias ||
+			strings.ContainsFunc(p.alias, func(c rune) bool { return !terminal.Printable(c) || c == unicode.ReplacementChar }) {
 			r.warn("ignored the alias of slice %d of GPU %s: it is %.40q", p.index, f.bdf, p.alias)
 			s.Alias = ""
 		}
@@ -238,8 +243,8 @@ func (r *reader) virtfnIndices(dir string, names []string) map[gpu.BDF]int {
 	return index
 }
 
-// sriovState returns the state of SR-IOV of a function. The kernel shows sriov_totalvfs only for a
-// function that has the capability; its driver may lower the number to 0.
+// sriovState returns the state of SR-IOV of a function. The kernel shows sriov_totalvfs only
+// for a function that has the capability; its driver may lower the number to 0.
 func (r *reader) sriovState(dir string, capable bool) string {
 	number := func(name string) (n uint64, known bool) {
 		file := path.Join(dir, name)

@@ -63,12 +63,14 @@ type Input struct {
 
 // The errors of a configuration that cannot be set up as it is.
 var (
-	// ErrVersion reports a file of version 1 with CRI settings under containerd 2.0
-	// to 2.2, which do not see them.
-	ErrVersion = errors.New("containerd 2.0 to 2.2 do not read the CRI settings of a version 1 file: let `containerd config migrate` rewrite it first")
+	// ErrVersion reports a file of version 1 with CRI settings under containerd 2.0 to 2.2,
+	// which do not see them.
+	ErrVersion = errors.New(
+		"containerd 2.0 to 2.2 do not read the CRI settings of a version 1 file: let `containerd config migrate` rewrite it first")
 	// ErrNewer reports a file of a version that this containerd cannot read; 1.6 would
 	// silently ignore its plugins.
-	ErrNewer = errors.New("this containerd reads only older versions: upgrade containerd, or rewrite the file in a version that it reads")
+	ErrNewer = errors.New(
+		"this containerd reads only older versions: upgrade containerd, or rewrite the file in a version that it reads")
 	// ErrOverridden reports a file that is read after ours and sets the same keys to
 	// other values.
 	ErrOverridden = errors.New("this file is read after the toolkit's settings and overrides them: import it before them")

@@ -38,7 +38,8 @@ func parseConfig(f File) (source, error) {
 	s := source{path: f.Path, doc: doc, tree: doc.Tree()}
 	if v, ok := s.tree["version"]; ok {
 		if s.version, ok = v.(int64); !ok || s.version < 0 || s.version > 4 {
-			return source{}, fmt.Errorf("parse %s: %w", f.Path, s.errorAt(fmt.Errorf("containerd has no configuration version %s", toml.Literal(v)), "version"))
+			return source{}, fmt.Errorf("parse %s: %w", f.Path,
+				s.errorAt(fmt.Errorf("containerd has no configuration version %s", toml.Literal(v)), "version"))
 		}
 	}
 	return s, nil
@@ -83,7 +84,10 @@ func (in Input) loadSources() ([]source, error) {
 		return nil, nil
 	}
 	if in.Version.AtLeast(2, 0) && bytes.HasPrefix(in.Main, []byte("\xef\xbb\xbf")) {
-		return nil, fmt.Errorf("parse %s: %w", in.configPath(), &engine.SyntaxError{Line: 1, Column: 1, Err: fmt.Errorf("the file begins with a byte order mark, which containerd %s does not accept", in.Version)})
+		return nil, fmt.Errorf("parse %s: %w", in.configPath(), &engine.SyntaxError{
+			Line: 1, Column: 1,
+			Err: fmt.Errorf("the file begins with a byte order mark, which containerd %s does not accept", in.Version),
+		})
 	}
 	files := slices.DeleteFunc(slices.Clone(in.Imported), func(f File) bool { return f.Path == in.dropInPath() })
 	if in.DropIn != nil {

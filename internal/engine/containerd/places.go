@@ -15,8 +15,8 @@ type Place struct {
 	// Path is the file that containerd reads. It exists where the distribution is
 	// installed and was started once.
 	Path string
-	// DropIns is the directory of drop-ins. For k3s it is that of
-	// version 2 files; that of version 3 has -v3 in its name.
+	// DropIns is the directory of drop-ins. For k3s it is that of version 2 files; that of
+	// version 3 has -v3 in its name.
 	DropIns string
 	// Socket is containerd's socket. Units are the systemd units that run it, of which
 	// a node has one.
@@ -62,7 +62,8 @@ func (p Place) Input(text []byte) (Input, error) {
 	in := Input{Path: p.Path, DropInPath: path.Join(p.DropIns, path.Base(DefaultDropIn)), Layout: p.layout}
 	switch {
 	case text == nil && p.layout == Template:
-		return Input{}, fmt.Errorf("%s %w: %s writes it when it starts, so it is not installed here, or was not started yet. With another --data-dir: --config DIR/agent/etc/containerd/config.toml", p.Path, ErrNotStarted, p.Name)
+		return Input{}, fmt.Errorf(
+			"%s %w: %s writes it when it starts, so it is not installed here, or was not started yet. With another --data-dir: --config DIR/agent/etc/containerd/config.toml", p.Path, ErrNotStarted, p.Name)
 	case text == nil:
 		return in, nil
 	}

@@ -24,8 +24,8 @@ type realContainerd struct {
 	version engine.Version
 }
 
-// judges are the containerds that test/e2e/run has unpacked, each run by the
-// libraries of its own root.
+// judges are the containerds that test/e2e/run has unpacked, each run by the libraries of its
+// own root.
 func judges(t *testing.T) []realContainerd {
 	t.Helper()
 	roots := needs.Env(t, "METAX_E2E_ROOTS", "with the engines that test/e2e/run unpacks")

@@ -15,10 +15,10 @@ var annotations = []string{"metax-tech.com/*", "cdi.k8s.io/*"}
 // standardDirs are the directories of CDI specs that containerd reads by default.
 var standardDirs = []string{"/etc/cdi", "/var/run/cdi"}
 
-// runtimeEntry is our runtime's table: a copy of the default runtime's if that is a
-// runc, else of runc's, with our program as the binary. Where ours is the default already,
-// it is that copy itself. SystemdCgroup is copied even
-// from a runtime that is not a runc, because all runtimes of a node must agree on it.
+// runtimeEntry is our runtime's table: a copy of the default runtime's if that is a runc, else
+// of runc's, with our program as the binary. Where ours is the default already, it is that
+// copy itself. SystemdCgroup is copied even from a runtime that is not a runc, because all
+// runtimes of a node must agree on it.
 func runtimeEntry(t map[string]any, s engine.Setup) map[string]any {
 	runtimes := tableAt(t, "containerd", "runtimes")
 	name, _ := tableAt(t, "containerd")["default_runtime_name"].(string)

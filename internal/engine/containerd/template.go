@@ -36,17 +36,21 @@ func (in Input) templateText(s engine.Setup) ([]byte, error) {
 	}
 	switch {
 	case s.Default:
-		return nil, fmt.Errorf("edit %s: the default runtime %w: start k3s or rke2 with --default-runtime %s", in.configPath(), ErrByHand, s.Name)
+		return nil, fmt.Errorf("edit %s: the default runtime %w: start k3s or rke2 with --default-runtime %s",
+			in.configPath(), ErrByHand, s.Name)
 	case s.CDI && !mergesTables(in.Version, version) && !in.Version.Before(1, 7):
-		return nil, fmt.Errorf("edit %s: enable_cdi %w: upgrade to a release with containerd 2, or go without CDI", in.configPath(), ErrByHand)
+		return nil, fmt.Errorf("edit %s: enable_cdi %w: upgrade to a release with containerd 2, or go without CDI",
+			in.configPath(), ErrByHand)
 	case s.SpecDirs != nil && !slices.Equal(s.SpecDirs, standardDirs) && !in.Version.Before(1, 7):
-		return nil, fmt.Errorf("edit %s: cdi_spec_dirs %w: put specs into %s", in.configPath(), ErrByHand, strings.Join(standardDirs, " or "))
+		return nil, fmt.Errorf("edit %s: cdi_spec_dirs %w: put specs into %s", in.configPath(), ErrByHand,
+			strings.Join(standardDirs, " or "))
 	}
 	if in.Main == nil {
 		before = []byte(baseTemplate)
 	}
 	quoted := regexp.QuoteMeta(s.Name)
-	if regexp.MustCompile(`(?m)^[ \t]*\[.*\.runtimes\.["']?` + quoted + `["']?[.\]]`).Match(append(bytes.Clone(before), after...)) {
+	if regexp.MustCompile(`(?m)^[ \t]*\[.*\.runtimes\.["']?` + quoted +
+		`["']?[.\]]`).Match(append(bytes.Clone(before), after...)) {
 		return nil, fmt.Errorf("edit %s: runtime %q: %w", in.configPath(), s.Name, engine.ErrForeign)
 	}
 	runtimes := []string{"plugins", pluginName(version), "containerd", "runtimes", s.Name}
@@ -85,7 +89,8 @@ func (in Input) cutBlock() (before, after []byte, err error) {
 	_, after, ok = bytes.Cut(after, []byte(blockEnd))
 	if !ok {
 		line, _ := engine.Position(in.Main, len(before))
-		return nil, nil, fmt.Errorf("edit %s: %w", in.configPath(), &engine.SyntaxError{Line: line, Column: 1, Err: fmt.Errorf("the end of the toolkit's part is missing")})
+		return nil, nil, fmt.Errorf("edit %s: %w", in.configPath(),
+			&engine.SyntaxError{Line: line, Column: 1, Err: fmt.Errorf("the end of the toolkit's part is missing")})
 	}
 	return before, after, nil
 }

@@ -51,7 +51,8 @@ func runtimePath(c dropin.Chain, name string) (dropin.Setting[string], error) {
 	}
 	path, isText := entry.Value["runtime_path"].(string)
 	if _, there := entry.Value["runtime_path"]; there && !isText {
-		return dropin.Setting[string]{}, fmt.Errorf("read %s: %w", entry.Path, &engine.SyntaxError{Err: fmt.Errorf("runtime_path of the runtime %q is not a string", name)})
+		return dropin.Setting[string]{}, fmt.Errorf("read %s: %w", entry.Path,
+			&engine.SyntaxError{Err: fmt.Errorf("runtime_path of the runtime %q is not a string", name)})
 	}
 	return dropin.Setting[string]{Value: path, Path: entry.Path}, nil
 }

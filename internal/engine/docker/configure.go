@@ -46,7 +46,8 @@ func (f file) register(e *editor, s engine.Setup) error {
 	if _, kind := valueOf(entry, typeKey); kind.Text() != "" {
 		start, _ := kind.Span()
 		line, _ := engine.Position(f.text, start)
-		return fmt.Errorf("runtime %q: line %d defines it as the containerd shim %q; remove that, or use another name", s.Name, line, kind.Text())
+		return fmt.Errorf("runtime %q: line %d defines it as the containerd shim %q; remove that, or use another name",
+			s.Name, line, kind.Text())
 	}
 	key, path := valueOf(entry, pathKey)
 	if path.Text() != s.Runtime {

@@ -17,7 +17,8 @@ import (
 func (f file) explainSyntaxError(err error) error {
 	if twice := (*jsontree.DuplicateError)(nil); errors.As(err, &twice) {
 		line, _ := engine.Position(f.text, twice.First)
-		return f.errorAt(twice.Second, fmt.Errorf("the key %q occurs twice in one object, first on line %d", twice.Name, line))
+		return f.errorAt(twice.Second,
+			fmt.Errorf("the key %q occurs twice in one object, first on line %d", twice.Name, line))
 	}
 	var syntax *json.SyntaxError
 	if !errors.As(err, &syntax) {
@@ -32,7 +33,8 @@ func (f file) explainSyntaxError(err error) error {
 	switch {
 	case bytes.HasPrefix(rest, []byte("//")), bytes.HasPrefix(rest, []byte("/*")), bytes.HasPrefix(rest, []byte("#")):
 		err = errors.New("daemon.json cannot contain comments")
-	case bytes.HasSuffix(before, []byte(",")) && (bytes.HasPrefix(rest, []byte("}")) || bytes.HasPrefix(rest, []byte("]"))):
+	case bytes.HasSuffix(before, []byte(",")) &&
+		(bytes.HasPrefix(rest, []byte("}")) || bytes.HasPrefix(rest, []byte("]"))):
 		offset = len(before) - 1
 		err = fmt.Errorf(`"," before "%c"`, rest[0])
 	case len(rest) > 0 && rest[0] >= utf8.RuneSelf:

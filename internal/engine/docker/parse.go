@@ -37,7 +37,10 @@ func parseConfig(text []byte, v engine.Version) (file, error) {
 	f := file{text: text}
 	if rest, ok := bytes.CutPrefix(text, []byte(byteOrderMark)); ok {
 		if v.Before(23, 0) {
-			return f, &engine.SyntaxError{Line: 1, Column: 1, Err: errors.New("the file begins with a byte order mark, which dockerd before 23.0 cannot read")}
+			return f, &engine.SyntaxError{
+				Line: 1, Column: 1,
+				Err: errors.New("the file begins with a byte order mark, which dockerd before 23.0 cannot read"),
+			}
 		}
 		f.mark, f.text = byteOrderMark, rest
 	}

@@ -69,9 +69,8 @@ func (j realDockerd) refuses(t *testing.T, text []byte) string {
 	return ""
 }
 
-// TestRealDockerd has dockerds of three ages read what Configure makes for them of
-// each text that they read before. A text that they cannot read, Configure
-// refuses.
+// TestRealDockerd has dockerds of three ages read what Configure makes for them of each text
+// that they read before. A text that they cannot read, Configure refuses.
 func TestRealDockerd(t *testing.T) {
 	seen := map[engine.Version]bool{}
 	for _, command := range realEngines(t) {
@@ -118,8 +117,8 @@ func TestRealDockerd(t *testing.T) {
 	}
 }
 
-// stricter reports whether Configure refuses more than dockerd: what has two
-// meanings, and what an old one reads only in part.
+// stricter reports whether Configure refuses more than dockerd: what has two meanings, and
+// what an old one reads only in part.
 func stricter(err error, v engine.Version) bool {
 	return strings.Contains(err.Error(), "twice") || strings.Contains(err.Error(), "the same key") ||
 		v.Before(23, 0) && strings.Contains(err.Error(), "after top-level value")

@@ -96,7 +96,8 @@ func (r remover) restoreDefault() {
 		return
 	}
 	was := r.original.root.At(defaultKey)
-	if was.Kind() == jsontree.Absent || (hasRuntime(r.original.root, was.Text()) && !hasRuntime(r.e.rootObject(), was.Text())) {
+	if was.Kind() == jsontree.Absent ||
+		(hasRuntime(r.original.root, was.Text()) && !hasRuntime(r.e.rootObject(), was.Text())) {
 		r.e.removeMember(defaultKey)
 		return
 	}

@@ -169,7 +169,8 @@ func lastValue[T any](c Chain, kind string, keys []string) (Setting[T], error) {
 // accept either.
 func (l layer) kindError(kind string, keys []string) error {
 	line, column := l.doc.Position(keys...)
-	return fmt.Errorf("read %s: %w", l.path, &engine.SyntaxError{Line: line, Column: column, Err: fmt.Errorf("%s is not a %s", toml.Key(keys...), kind)})
+	return fmt.Errorf("read %s: %w", l.path,
+		&engine.SyntaxError{Line: line, Column: column, Err: fmt.Errorf("%s is not a %s", toml.Key(keys...), kind)})
 }
 
 // InOrder sorts files as a walk through their directory does: by the names on the path,

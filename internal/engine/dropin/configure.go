@@ -51,7 +51,8 @@ func (c Config) addRuntime(others Chain, s engine.Setup, tree map[string]any) er
 	case s.Runtime == "" || have.Value == s.Runtime:
 		// Nothing to register, or another file has registered it.
 	case have.Set():
-		return fmt.Errorf("runtime %q: %s already defines it as %q; remove that, or use another name", s.Name, have.Path, have.Value)
+		return fmt.Errorf("runtime %q: %s already defines it as %q; remove that, or use another name", s.Name, have.Path,
+			have.Value)
 	default:
 		entry, err := c.dialect.NewRuntime(others, s)
 		if err != nil {

@@ -11,7 +11,8 @@ type OverriddenError struct {
 }
 
 func (e *OverriddenError) Error() string {
-	return fmt.Sprintf("%s sets %s and is read after %s, so its value would win: remove the setting there, or rename that file so that it sorts earlier", e.Path, e.Key, e.Own)
+	return fmt.Sprintf(
+		"%s sets %s and is read after %s, so its value would win: remove the setting there, or rename that file so that it sorts earlier", e.Path, e.Key, e.Own)
 }
 
 // NeededError reports a runtime that cannot be removed, because another file names it.
@@ -20,5 +21,6 @@ type NeededError struct {
 }
 
 func (e *NeededError) Error() string {
-	return fmt.Sprintf("%s sets %s = %q, and the engine would no longer find that runtime: change that setting first", e.Path, e.Key, e.Runtime)
+	return fmt.Sprintf("%s sets %s = %q, and the engine would no longer find that runtime: change that setting first",
+		e.Path, e.Key, e.Runtime)
 }

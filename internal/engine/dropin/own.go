@@ -33,7 +33,8 @@ func (o Own) Add(tree map[string]any) ([]byte, error) {
 		return o.Text, err
 	}
 	if o.Text == nil {
-		header := "# " + engine.Marker + "; metax-ctk runtime configure --engine " + o.Engine + " --remove\n# takes it away.\n\n"
+		header := "# " + engine.Marker + "; metax-ctk runtime configure --engine " + o.Engine +
+			" --remove\n# takes it away.\n\n"
 		return append([]byte(header), toml.Render(tree)...), nil
 	}
 	doc, err := engine.ParseTOML(o.Text)

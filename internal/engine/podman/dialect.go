@@ -31,7 +31,8 @@ func dialectFor(v engine.Version) dropin.Dialect {
 		SpecDirs: func(named dropin.Setting[[]string]) dropin.Setting[[]string] { return specDirs(v, named) },
 		CheckSpecDir: func(dir string) error {
 			if !readsSpecDirs(v) {
-				return fmt.Errorf("podman %s reads CDI specs only from /etc/cdi and /var/run/cdi, not from %q: the directories can be set since 5.5", v, dir)
+				return fmt.Errorf(
+					"podman %s reads CDI specs only from /etc/cdi and /var/run/cdi, not from %q: the directories can be set since 5.5", v, dir)
 			}
 			return nil
 		},

@@ -22,8 +22,8 @@ type daemon struct {
 	namespaces []string
 	containers map[string][]*containersapi.Container // by namespace
 	tasks      map[string]*task.Process              // by namespace/ID
-	// broken are the answers to "" (the namespaces), a namespace (its
-	// containers), and namespace/ID (a task). Nil stands for silence.
+	// broken are the answers to "" (the namespaces), a namespace (its containers), and
+	// namespace/ID (a task). Nil stands for silence.
 	broken map[string]error
 }
 

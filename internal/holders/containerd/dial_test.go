@@ -107,8 +107,8 @@ func TestLookDenied(t *testing.T) {
 	}
 	result := make(chan error)
 	go func() {
-		// Root may connect to every socket; a thread with another user's file
-		// system id may not. The thread ends with the goroutine.
+		// Root may connect to every socket; a thread with another user's file system id may
+		// not. The thread ends with the goroutine.
 		runtime.LockOSThread()
 		if os.Getuid() == 0 {
 			if err := syscall.Setfsuid(65534); err != nil {

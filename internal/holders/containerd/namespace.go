@@ -27,9 +27,9 @@ type namespace struct {
 	devices holders.Devices
 }
 
-// inspectContainers returns the namespace's containers, ascending by ID. A container whose bundle cannot
-// be read is left out, since its facts would be kept. One without GPUs and without a lease
-// has no state.
+// inspectContainers returns the namespace's containers, ascending by ID. A container whose
+// bundle cannot be read is left out, since its facts would be kept. One without GPUs and
+// without a lease has no state.
 func (n namespace) inspectContainers(ctx context.Context, q usage.Question) ([]usage.Container, error) {
 	ctx = namespaces.WithNamespace(ctx, n.name)
 	records, err := n.list(ctx)

@@ -32,8 +32,8 @@ func Addresses(root string) []string {
 	return found
 }
 
-// dialSocket connects to the socket. gRPC would hide why it cannot, and the client's own dialer
-// waits for a socket that does not exist.
+// dialSocket connects to the socket. gRPC would hide why it cannot, and the client's own
+// dialer waits for a socket that does not exist.
 func dialSocket(ctx context.Context, address string) (net.Conn, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "unix", address)
 	if err == nil {

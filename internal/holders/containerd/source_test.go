@@ -32,8 +32,8 @@ import (
 // born is when all containers of the tests were created.
 var born = time.Date(2026, 7, 1, 12, 0, 0, 123456789, time.UTC)
 
-// machine is a host of four GPUs. Nodes are known by their paths, as only root
-// can make devices.
+// machine is a host of four GPUs. Nodes are known by their paths, as only root can make
+// devices.
 type machine struct {
 	holders.Devices
 	dir  string
@@ -81,8 +81,7 @@ func record(t testing.TB, id string, spec *specs.Spec, labels map[string]string)
 	}
 }
 
-// madeBy is a record that names a runtime, and the program that it runs unless
-// that is "-".
+// madeBy is a record that names a runtime, and the program that it runs unless that is "-".
 func madeBy(t testing.TB, id, runtime, binary string, spec *specs.Spec) *containersapi.Container {
 	t.Helper()
 	c := record(t, id, spec, nil)
@@ -288,8 +287,8 @@ func TestLookPartial(t *testing.T) {
 	}
 }
 
-// Facts that are known spare reading the bundle, if they are of this container
-// and not of one that had its ID before.
+// Facts that are known spare reading the bundle, if they are of this container and not of one
+// that had its ID before.
 func TestLookSeen(t *testing.T) {
 	m := newMachine(t)
 	d := daemon{

@@ -36,7 +36,9 @@ func (e *entry) ended() bool { return e.State == usage.Exited || e.State == usag
 
 // inspectContainers returns the listed containers in their order, without those that have gone
 // since and those that could not be inspected, and the first error of these.
-func (s Source) inspectContainers(ctx context.Context, list []dockerd.Summary, q usage.Question) ([]usage.Container, error) {
+func (s Source) inspectContainers(ctx context.Context, list []dockerd.Summary,
+	q usage.Question,
+) ([]usage.Container, error) {
 	entries := make([]entry, len(list))
 	var first, last []*entry
 	for i, summary := range list {

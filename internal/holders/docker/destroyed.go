@@ -8,8 +8,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
-// destroyedLeases returns the IDs of the ended leases whose container the daemon's events say was
-// destroyed, in their order. Absence from the list is not enough: the container may be
+// destroyedLeases returns the IDs of the ended leases whose container the daemon's events say
+// was destroyed, in their order. Absence from the list is not enough: the container may be
 // about to be made. A rebuilt lease that does not know its engine may be docker's.
 func (s Source) destroyedLeases(ctx context.Context, ended []usage.Lease, list []dockerd.Summary) ([]string, error) {
 	var unlisted []usage.Lease

@@ -66,8 +66,8 @@ func TestLookOver(t *testing.T) {
 	}
 }
 
-// Where the events cannot be heard, the containers are still told of, all of
-// them, and no lease is over.
+// Where the events cannot be heard, the containers are still told of, all of them, and no
+// lease is over.
 func TestLookEventsRefused(t *testing.T) {
 	d := &daemon{containers: []made{{id("1"), "a", "running", nil, object{}, false}}}
 	s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -55,8 +55,8 @@ func (s Source) Look(ctx context.Context, q usage.Question) (usage.Sight, error)
 	return usage.Sight{Containers: containers, Over: over, Partial: inspectErr != nil}, cmp.Or(inspectErr, eventsErr)
 }
 
-// Container returns the container with the ID, the beginning of an ID, or the
-// name, and dockerd.ErrNotFound if there is none.
+// Container returns the container with the ID, the beginning of an ID, or the name, and
+// dockerd.ErrNotFound if there is none.
 func (s Source) Container(ctx context.Context, idOrName string) (usage.Container, error) {
 	c, err := s.daemon.Inspect(ctx, idOrName)
 	if err != nil {

@@ -21,8 +21,8 @@ const (
 	containerd = "containerd"
 )
 
-// Args returns the words after the client's name that inspect a container; the engine is podman
-// or containerd.
+// Args returns the words after the client's name that inspect a container; the engine is
+// podman or containerd.
 func Args(engine, container string) []string {
 	if engine == podman {
 		return []string{"inspect", "--type=container", "--", container}
@@ -87,7 +87,8 @@ func fromPodman(text []byte, devices holders.Devices) (usage.Container, error) {
 			path, _, _ := strings.Cut(value, ":")
 			c.HostConfig.Devices = append(c.HostConfig.Devices, dockerd.Device{PathOnHost: path})
 		default:
-			c.HostConfig.DeviceRequests = append(c.HostConfig.DeviceRequests, dockerd.DeviceRequest{Driver: "cdi", DeviceIDs: []string{value}})
+			c.HostConfig.DeviceRequests = append(c.HostConfig.DeviceRequests,
+				dockerd.DeviceRequest{Driver: "cdi", DeviceIDs: []string{value}})
 		}
 	}
 	found := docker.FromInspection(c, devices)
@@ -121,7 +122,10 @@ func fromNerdctl(text []byte, devices holders.Devices) (usage.Container, error) 
 	if id := record.Labels[usage.LeaseLabel]; id != "" {
 		facts.Lease = id
 	}
-	c := usage.Container{Engine: containerd, Namespace: record.Labels["nerdctl/namespace"], ID: record.ID, Facts: facts, State: usage.Exited}
+	c := usage.Container{
+		Engine: containerd, Namespace: record.Labels["nerdctl/namespace"], ID: record.ID, Facts: facts,
+		State: usage.Exited,
+	}
 	if facts.GPUs != nil { // else an image may have the labels
 		c.Given = usage.GivenBy(record.Labels, nil)
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
-// Source lists the containers with a lease that a user of Podman has, also those that do not run:
-// these have no process, and podman alone knows them.
+// Source lists the containers with a lease that a user of Podman has, also those that do not
+// run: these have no process, and podman alone knows them.
 type Source struct {
 	// Run runs podman with these words, as the user UID, and returns what it prints.
 	Run     func(ctx context.Context, args ...string) ([]byte, error)

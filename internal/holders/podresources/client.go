@@ -61,15 +61,16 @@ func (c Client) List(ctx context.Context) ([]Container, error) {
 	return ask(ctx, c.address, "List", decodeListResponse)
 }
 
-// Allocatable returns the ids of the devices that the kubelet may give, those in use among them,
-// by the name of their resource: the healthy ones. Errors are as those of List; a kubelet before
+// Allocatable returns the ids of the devices that the kubelet may give, those in use among
+// them, by the name of their resource: the healthy ones. Errors are as those of List; a
+// kubelet before
 // 1.23 has no such method.
 func (c Client) Allocatable(ctx context.Context) (map[string][]string, error) {
 	return ask(ctx, c.address, "GetAllocatableResources", decodeAllocatable)
 }
 
-// ask calls a method without arguments. Each call connects anew, since the kubelet may have been
-// restarted.
+// ask calls a method without arguments. Each call connects anew, since the kubelet may have
+// been restarted.
 func ask[T any](ctx context.Context, address, method string, decode func([]byte) (T, error)) (none T, err error) {
 	conn, err := dial(ctx, address)
 	if err != nil {

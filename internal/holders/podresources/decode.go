@@ -24,7 +24,8 @@ const (
 	fieldIDs      = 2
 )
 
-// decodeListResponse reads a ListPodResourcesResponse. Fields that it does not know are passed over.
+// decodeListResponse reads a ListPodResourcesResponse. Fields that it does not know are passed
+// over.
 func decodeListResponse(message []byte) ([]Container, error) {
 	var list []Container
 	err := fields(message, func(field protowire.Number, pod []byte) error {

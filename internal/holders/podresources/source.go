@@ -17,15 +17,15 @@ type Source struct {
 	devices holders.Devices
 }
 
-// NewSource returns the source for the kubelet whose socket is at address, a path of this machine.
-// devices are those of the node's GPUs.
+// NewSource returns the source for the kubelet whose socket is at address, a path of this
+// machine. devices are those of the node's GPUs.
 func NewSource(address string, devices holders.Devices) Source { return Source{New(address), devices} }
 
 // Name returns usage.Kubernetes: a host has one kubelet.
 func (s Source) Name() (engine, endpoint string) { return usage.Kubernetes, "" }
 
-// Look lists the containers. Its error wraps usage.ErrAbsent where the socket's directory does not
-// exist. A kubelet without a socket is stopped or is being started, and its pods may run.
+// Look lists the containers. Its error wraps usage.ErrAbsent where the socket's directory does
+// not exist. A kubelet without a socket is stopped or is being started, and its pods may run.
 func (s Source) Look(ctx context.Context, _ usage.Question) (usage.Sight, error) {
 	list, err := s.client.List(ctx)
 	if errors.Is(err, usage.ErrAbsent) && exists(filepath.Dir(s.client.address)) {
@@ -46,7 +46,8 @@ func (s Source) Look(ctx context.Context, _ usage.Question) (usage.Sight, error)
 			continue
 		}
 		facts.Name = c.Namespace + "/" + c.Pod + "/" + c.Name
-		sight.Containers = append(sight.Containers, usage.Container{Engine: usage.Kubernetes, ID: facts.Name, Facts: facts, State: usage.Running})
+		sight.Containers = append(sight.Containers,
+			usage.Container{Engine: usage.Kubernetes, ID: facts.Name, Facts: facts, State: usage.Running})
 	}
 	return sight, nil
 }

@@ -15,9 +15,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
-// crowd starts what a host with 100 containers has: shims with 40 files open each,
-// at work in their bundles, and four times as many processes with 10. It tells
-// how many processes there are with them.
+// crowd starts what a host with 100 containers has: shims with 40 files open each, at work in
+// their bundles, and four times as many processes with 10. It tells how many processes there
+// are with them.
 func crowd(b *testing.B) int {
 	b.Helper()
 	sh, err := exec.LookPath("sh")
@@ -70,8 +70,8 @@ func crowd(b *testing.B) int {
 	return all
 }
 
-// measure runs f for the benchmark, and reports what it costs per process and of
-// the processors.
+// measure runs f for the benchmark, and reports what it costs per process and of the
+// processors.
 func measure(b *testing.B, all int, f func()) {
 	b.ReportAllocs()
 	before := used(b)

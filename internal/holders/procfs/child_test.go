@@ -16,9 +16,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/test/needs"
 )
 
-// asChild makes this program a child that opens the files named in the variable,
-// with O_PATH where "@" stands before the name, says so, and stays until its input
-// ends.
+// asChild makes this program a child that opens the files named in the variable, with O_PATH
+// where "@" stands before the name, says so, and stays until its input ends.
 const asChild = "PROCFS_TEST_OPEN"
 
 // leaderEnds makes the child's first thread end before that.
@@ -138,8 +137,8 @@ func (c *child) die(t *testing.T) {
 	}
 }
 
-// asNobody calls f as a user who may not look into root's processes. It is a
-// thread that is the user, so nothing f does may be left to others.
+// asNobody calls f as a user who may not look into root's processes. It is a thread that is
+// the user, so nothing f does may be left to others.
 func asNobody(t *testing.T, f func()) {
 	t.Helper()
 	needs.Root(t, "to give processes to others")

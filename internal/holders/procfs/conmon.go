@@ -35,10 +35,13 @@ type conmonArgs struct {
 var valueOptions = map[string]bool{
 	"bundle": true, "b": true, "cid": true, "c": true, "name": true, "n": true, "cuuid": true, "u": true,
 	"runtime": true, "r": true, "runtime-arg": true, "runtime-opt": true, "restore": true, "restore-arg": true,
-	"persist-dir": true, "0": true, "pidfile": true, "container-pidfile": true, "p": true, "conmon-pidfile": true, "P": true,
+	"persist-dir": true, "0": true, "pidfile": true, "container-pidfile": true, "p": true, "conmon-pidfile": true,
+	"P":                 true,
 	"exec-process-spec": true, "exit-dir": true, "exit-delay": true, "exit-command": true, "exit-command-arg": true,
-	"log-path": true, "l": true, "log-level": true, "log-size-max": true, "log-global-size-max": true, "log-tag": true, "log-label": true,
-	"timeout": true, "T": true, "socket-dir-path": true, "sdnotify-socket": true, "seccomp-notify-socket": true, "seccomp-notify-plugins": true,
+	"log-path": true, "l": true, "log-level": true, "log-size-max": true, "log-global-size-max": true, "log-tag": true,
+	"log-label": true,
+	"timeout":   true, "T": true, "socket-dir-path": true, "sdnotify-socket": true, "seccomp-notify-socket": true,
+	"seccomp-notify-plugins": true,
 }
 
 // parseConmon reads the command line of a conmon, its words ended by NUL. It returns
@@ -117,13 +120,15 @@ func (l *processList) findInits(parents []parentage) {
 		m := &l.monitors[i]
 		var oldest uint64
 		for _, f := range parents {
-			if f.pid != 0 && f.parent == m.client.PID && (m.init == 0 || f.start < oldest || (f.start == oldest && f.pid < m.init)) {
+			if f.pid != 0 && f.parent == m.client.PID &&
+				(m.init == 0 || f.start < oldest || (f.start == oldest && f.pid < m.init)) {
 				m.init, oldest = f.pid, f.start
 			}
 		}
 	}
 	slices.SortFunc(l.monitors, func(a, b monitor) int {
-		return cmp.Or(strings.Compare(a.id, b.id), cmp.Compare(b.client.Start, a.client.Start), cmp.Compare(b.client.PID, a.client.PID))
+		return cmp.Or(strings.Compare(a.id, b.id), cmp.Compare(b.client.Start, a.client.Start),
+			cmp.Compare(b.client.PID, a.client.PID))
 	})
 	l.monitors = slices.CompactFunc(l.monitors, func(a, b monitor) bool { return a.id == b.id })
 }

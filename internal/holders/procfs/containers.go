@@ -101,7 +101,8 @@ func (p *Proc) readFacts(m monitor, devices holders.Devices) (usage.Facts, error
 		facts, err = devices.Bundle(text, !holders.PlainRuntime(m.conmonArgs.runtime))
 	}
 	if err != nil {
-		return usage.Facts{}, fmt.Errorf("read %s of container %s: %w", filepath.Join(m.conmonArgs.bundle, configName), usage.ShortID(m.id), err)
+		return usage.Facts{},
+			fmt.Errorf("read %s of container %s: %w", filepath.Join(m.conmonArgs.bundle, configName), usage.ShortID(m.id), err)
 	}
 	facts.Name = m.name
 	return facts, nil

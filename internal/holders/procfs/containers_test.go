@@ -166,8 +166,8 @@ func TestBundleTrouble(t *testing.T) {
 	}
 }
 
-// After its container was removed a monitor stays for a moment, with the command
-// that clears away as its child.
+// After its container was removed a monitor stays for a moment, with the command that clears
+// away as its child.
 func TestRemoved(t *testing.T) {
 	m := conmon(20, idA, "/none", "--full-attach")
 	m.root = t.TempDir()
@@ -298,8 +298,8 @@ func TestClaimantInExec(t *testing.T) {
 	}
 }
 
-// unfinished asserts that a look for clients waits for a process, and names it. On a busy machine
-// a short look may end before it has seen the process, so it gets more time.
+// unfinished asserts that a look for clients waits for a process, and names it. On a busy
+// machine a short look may end before it has seen the process, so it gets more time.
 func unfinished(t *testing.T, p *procfs.Proc, pid int) {
 	t.Helper()
 	var got usage.Sight

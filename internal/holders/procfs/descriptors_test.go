@@ -52,9 +52,8 @@ func (b *budget) Err() error {
 	return nil
 }
 
-// A process with many descriptors hides neither those with few nor the containers
-// of engines without a daemon, and what it has itself is found in time or reported
-// as not finished.
+// A process with many descriptors hides neither those with few nor the containers of engines
+// without a daemon, and what it has itself is found in time or reported as not finished.
 func TestManyDescriptors(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	many := slices.Repeat([]string{"/dev/null"}, 600)

@@ -64,7 +64,8 @@ func (r *scan) listProcesses(ctx context.Context, q usage.Question) (list proces
 		list.err = &unfinishedError{fmt.Sprintf(": there are %d processes", len(list.processes)), err}
 		if i := slices.IndexFunc(list.processes, func(s process) bool { return s.becomes }); i >= 0 {
 			s := list.processes[i]
-			list.err = &unfinishedError{fmt.Sprintf(": process %d (%s) has a lease or may have one, and has not run its client", s.pid, s.command), err}
+			list.err = &unfinishedError{fmt.Sprintf(": process %d (%s) has a lease or may have one, and has not run its client",
+				s.pid, s.command), err}
 		}
 	}
 	for _, s := range list.processes {
@@ -80,7 +81,8 @@ func (r *scan) listProcesses(ctx context.Context, q usage.Question) (list proces
 	}
 	if len(list.monitors) > 0 {
 		parents := make([]parentage, len(list.processes))
-		if err := r.inParallel(ctx, dir, len(parents), func(w *worker, i int) { parents[i] = w.readParent(list.processes[i]) }); err != nil {
+		if err := r.inParallel(ctx, dir, len(parents),
+			func(w *worker, i int) { parents[i] = w.readParent(list.processes[i]) }); err != nil {
 			list.err = &unfinishedError{": the containers of conmon are not known", err}
 		}
 		list.findInits(parents)
@@ -88,8 +90,8 @@ func (r *scan) listProcesses(ctx context.Context, q usage.Question) (list proces
 	return list
 }
 
-// processNames lists the processes in the open directory, by the names that are
-// their pids, ascending.
+// processNames lists the processes in the open directory, by the names that are their pids,
+// ascending.
 func processNames(dir int) ([]string, error) {
 	var pids []string
 	err := eachName(dir, make([]byte, 32<<10), func(name string) bool {

@@ -27,9 +27,8 @@ const (
 // ended reports whether the process is a zombie, or dead.
 func (s stat) ended() bool { return s.state == 'Z' || s.state == 'X' || s.state == 'x' }
 
-// parseStat reads the text of /proc/PID/stat. The process chooses
-// the name in field 2, also with spaces, parentheses and line feeds. No later field has
-// a parenthesis.
+// parseStat reads the text of /proc/PID/stat. The process chooses the name in field 2, also
+// with spaces, parentheses and line feeds. No later field has a parenthesis.
 func parseStat(text []byte) (stat, bool) {
 	open, end := bytes.IndexByte(text, '('), bytes.LastIndexByte(text, ')')
 	if open < 0 || end < open {
@@ -76,8 +75,8 @@ type status struct {
 	depth  int      // pid namespaces from ours down to its own, 1 for ours
 }
 
-// parseStatus reads the text of /proc/PID/status. The name in its first line has
-// its line feeds escaped.
+// parseStatus reads the text of /proc/PID/status. The name in its first line has its line
+// feeds escaped.
 func parseStatus(text []byte) (s status, ok bool) {
 	s.depth = 1
 	var uid, gid bool

@@ -74,8 +74,8 @@ func (p *Proc) Uptime() time.Duration {
 	return time.Duration(now.Nano())
 }
 
-// Self returns our own process as a client. It fails with ErrForeign where /proc
-// is that of another pid namespace, since nobody could find this process there.
+// Self returns our own process as a client. It fails with ErrForeign where /proc is that of
+// another pid namespace, since nobody could find this process there.
 func (p *Proc) Self() (usage.Client, error) { return p.Client(os.Getpid()) }
 
 // Client returns the process as a client. PIDNamespace is always our own, also for a

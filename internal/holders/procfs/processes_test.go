@@ -35,8 +35,8 @@ func holding(t *testing.T, d holders.Devices, pid int) *usage.Process {
 	return nil
 }
 
-// timeless takes away what no test can know: when a process started, and the
-// number of its namespace.
+// timeless takes away what no test can know: when a process started, and the number of its
+// namespace.
 func timeless(t *testing.T, all []usage.Process) []usage.Process {
 	t.Helper()
 	for i := range all {
@@ -97,8 +97,8 @@ func TestOpenedByUs(t *testing.T) {
 	}
 }
 
-// A simulated node's devices are told by their paths, as their numbers may be
-// those of anything here.
+// A simulated node's devices are told by their paths, as their numbers may be those of
+// anything here.
 func TestOpenedBelowRoot(t *testing.T) {
 	root := t.TempDir()
 	nodes := []string{"/dev/dri/card1", "/dev/dri/card2"}

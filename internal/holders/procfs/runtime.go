@@ -10,9 +10,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
-// RunBy returns the containers whose low-level runtime satisfies is, by its path, ascending, such
-// as "container web (podman)". The runtime itself is gone after a start, but the engine calls it
-// to stop the container. What this user may not see is left out.
+// RunBy returns the containers whose low-level runtime satisfies is, by its path, ascending,
+// such as "container web (podman)". The runtime itself is gone after a start, but the engine
+// calls it to stop the container. What this user may not see is left out.
 func (p *Proc) RunBy(is func(runtime string) bool) []string {
 	var found []string
 	tasks, _ := p.Tasks()

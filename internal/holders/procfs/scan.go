@@ -15,10 +15,10 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
-// scan is one look at all processes, which several sources share. It has two passes.
-// The first lists the processes; it is short whatever they do, but where leases are lost it
-// waits for those that are about to become clients. The second reads what
-// they have open; any user can make that long.
+// scan is one look at all processes, which several sources share. It has two passes. The first
+// lists the processes; it is short whatever they do, but where leases are lost it waits for
+// those that are about to become clients. The second reads what they have open; any user can
+// make that long.
 type scan struct {
 	proc     *Proc
 	devices  holders.Devices

@@ -22,8 +22,8 @@ type Task struct {
 	ID        string
 }
 
-// taskDirs are the directories below a containerd's state directory that have a
-// bundle for each task, by namespace and ID.
+// taskDirs are the directories below a containerd's state directory that have a bundle for
+// each task, by namespace and ID.
 var taskDirs = []string{"io.containerd.runtime.v2.task", "io.containerd.runtime.v1.linux"}
 
 // Tasks lists the tasks of every containerd of this host, ascending. It asks no
@@ -45,7 +45,8 @@ func (p *Proc) Tasks() ([]Task, error) {
 		}
 	}
 	slices.SortFunc(tasks, func(a, b Task) int {
-		return cmp.Or(strings.Compare(a.Address, b.Address), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.ID, b.ID))
+		return cmp.Or(strings.Compare(a.Address, b.Address), strings.Compare(a.Namespace, b.Namespace),
+			strings.Compare(a.ID, b.ID))
 	})
 	if failed != nil {
 		failed = fmt.Errorf("look for containers of containerd: %w", failed)
@@ -53,9 +54,9 @@ func (p *Proc) Tasks() ([]Task, error) {
 	return slices.Compact(tasks), failed
 }
 
-// TaskEnded reports whether the first process of a task is known to have ended: nerdctl keeps the
-// task of a container that was stopped. Only the usual containerds are known to number processes
-// as /proc does.
+// TaskEnded reports whether the first process of a task is known to have ended: nerdctl keeps
+// the task of a container that was stopped. Only the usual containerds are known to number
+// processes as /proc does.
 func (p *Proc) TaskEnded(t Task) bool {
 	host := filepath.Dir(p.dir)
 	for _, usual := range usage.Containerds {

@@ -114,8 +114,8 @@ func TestTasksRefused(t *testing.T) {
 	}
 }
 
-// The first shim that is believed and names a socket names that of all who work
-// in the same state directory.
+// The first shim that is believed and names a socket names that of all who work in the same
+// state directory.
 func TestTasksAddress(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "state")
 	cwd := filepath.Join(state, v2, "ns", "one")
@@ -150,8 +150,8 @@ func TestTasksAddress(t *testing.T) {
 	}
 }
 
-// A shim that does not show where it works may stand for containers that nobody
-// sees, unless its containerd is one that is looked at anyway.
+// A shim that does not show where it works may stand for containers that nobody sees, unless
+// its containerd is one that is looked at anyway.
 func TestTasksClosed(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "containerd-shim")
 	self, err := os.Executable()

@@ -37,8 +37,8 @@ type fake struct {
 	flags0  string   // text of /proc/PID/fdinfo/0, which is missing unless given
 }
 
-// tree makes the proc file system of made-up processes below a directory that
-// stands for the host's "/". Init and we are always among them.
+// tree makes the proc file system of made-up processes below a directory that stands for the
+// host's "/". Init and we are always among them.
 func tree(t *testing.T, processes ...fake) (dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "proc")

@@ -65,8 +65,7 @@ func TestAllowV1(t *testing.T) {
 	}
 }
 
-// filter is a device program as runtimes make them: what it lists is allowed,
-// the rest denied.
+// filter is a device program as runtimes make them: what it lists is allowed, the rest denied.
 func filter(rules ...Rule) []insn {
 	return append(allowPrologue(rules), insn{Op: opSet, Regs: regs(result, 0)}, insn{Op: opExit})
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/test/needs"
 )
 
-// The test program runs itself again: once in a mount namespace of its own, where
-// the tests may mount cgroups, and as the process that a cgroup rules over.
+// The test program runs itself again: once in a mount namespace of its own, where the tests
+// may mount cgroups, and as the process that a cgroup rules over.
 const (
 	openVar = "DEVCGROUP_TEST_OPEN" // cgroup directory, then paths, one a line
 
@@ -32,8 +32,8 @@ func TestMain(m *testing.M) {
 	os.Exit(mountns.Run(m))
 }
 
-// opener joins a cgroup, opens the nodes for reading, for writing and for both,
-// makes them anew, and prints what came of it.
+// opener joins a cgroup, opens the nodes for reading, for writing and for both, makes them
+// anew, and prints what came of it.
 func opener(args []string) {
 	answers := map[string]string{}
 	say := func(what string, err error) {
@@ -92,9 +92,8 @@ func needRoot(t *testing.T) {
 	needs.Root(t, "for cgroups and device nodes")
 }
 
-// nodes makes nodes that no driver stands behind: opening one fails with ENXIO
-// where the cgroup allows it. The first two are GPUs' numbers, so is the last,
-// which is a block device.
+// nodes makes nodes that no driver stands behind: opening one fails with ENXIO where the
+// cgroup allows it. The first two are GPUs' numbers, so is the last, which is a block device.
 func nodes(t *testing.T) []string {
 	t.Helper()
 	dir := t.TempDir()

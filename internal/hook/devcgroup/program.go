@@ -121,7 +121,10 @@ func decodeInstructions(code []byte) []insn {
 	list := make([]insn, len(code)/insnSize)
 	for i := range list {
 		at := code[i*insnSize:]
-		list[i] = insn{Op: at[0], Regs: at[1], Off: int16(binary.NativeEndian.Uint16(at[2:])), Imm: int32(binary.NativeEndian.Uint32(at[4:]))}
+		list[i] = insn{
+			Op: at[0], Regs: at[1], Off: int16(binary.NativeEndian.Uint16(at[2:])),
+			Imm: int32(binary.NativeEndian.Uint32(at[4:])),
+		}
 	}
 	return list
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/test/needs"
 )
 
-// tree makes files and links below a root, beside which stands a secret. A value
-// that begins with "->" is a link's target; $OUT is the directory with the secret.
+// tree makes files and links below a root, beside which stands a secret. A value that begins
+// with "->" is a link's target; $OUT is the directory with the secret.
 func tree(t testing.TB, files map[string]string) (*Root, string) {
 	t.Helper()
 	dir := t.TempDir()

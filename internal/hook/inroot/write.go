@@ -60,7 +60,8 @@ func (r *Root) Create(path string, perm fs.FileMode) (*os.File, error) {
 }
 
 func createFile(dir *os.File, name string, perm fs.FileMode) (*os.File, error) {
-	fd, err := unix.Openat(int(dir.Fd()), name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, uint32(perm.Perm()))
+	fd, err := unix.Openat(int(dir.Fd()), name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC,
+		uint32(perm.Perm()))
 	if err != nil {
 		return nil, err
 	}

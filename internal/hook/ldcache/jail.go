@@ -21,7 +21,9 @@ import (
 var coverDirs = []string{"proc", "sys", "dev", "run", "tmp", "mnt", "srv"}
 
 // buildCache runs ldconfig for the directories and returns the cache that it made.
-func buildCache(root *inroot.Root, ldconfig *os.File, directories []string, execute func(Program) error) ([]byte, error) {
+func buildCache(root *inroot.Root, ldconfig *os.File, directories []string,
+	execute func(Program) error,
+) ([]byte, error) {
 	var made *os.File
 	var err error
 	onOwnThread(func() { made, err = runLdconfig(root, ldconfig, directories, execute, enterJail) })
@@ -63,7 +65,9 @@ func onOwnThread(f func()) {
 
 // runLdconfig runs ldconfig from the calling thread and returns the directory with its
 // result.
-func runLdconfig(root *inroot.Root, ldconfig *os.File, directories []string, execute func(Program) error, enter enterFunc) (output *os.File, err error) {
+func runLdconfig(root *inroot.Root, ldconfig *os.File, directories []string, execute func(Program) error,
+	enter enterFunc,
+) (output *os.File, err error) {
 	j, err := enter(root, ldconfig, directories)
 	if err != nil {
 		return nil, fmt.Errorf("show ldconfig the container: %w", err)
@@ -110,7 +114,8 @@ type enterFunc func(root *inroot.Root, ldconfig *os.File, directories []string) 
 // enterJail is the enterFunc for Linux 5.12 and later: it makes everything ready before
 // it is mounted anywhere. It fails with a refusedCall where the kernel cannot do that.
 func enterJail(root *inroot.Root, ldconfig *os.File, directories []string) (*jail, error) {
-	tree, err := unix.OpenTree(int(root.Dir().Fd()), "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH|unix.AT_RECURSIVE)
+	tree, err := unix.OpenTree(int(root.Dir().Fd()), "",
+		unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH|unix.AT_RECURSIVE)
 	if err != nil {
 		return nil, newCall("open_tree", err)
 	}
@@ -130,7 +135,8 @@ func enterJail(root *inroot.Root, ldconfig *os.File, directories []string) (*jai
 	if err := fillToolDir(tool, ldconfig, directories); err != nil {
 		return nil, err
 	}
-	if err := unix.MountSetattr(tool, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err != nil {
+	if err := unix.MountSetattr(tool, "", unix.AT_EMPTY_PATH,
+		&unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err != nil {
 		return nil, newCall("mount_setattr", err)
 	}
 	output, err := newTmpfs("size=32m,nr_inodes=8", unix.MOUNT_ATTR_NOEXEC)
@@ -196,7 +202,8 @@ var forbiddenCalls = []uint32{
 	unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_NAME_TO_HANDLE_AT,
 	unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PIDFD_GETFD, unix.SYS_KCMP,
 	unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT,
-	unix.SYS_OPEN_TREE, unix.SYS_MOVE_MOUNT, unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR,
+	unix.SYS_OPEN_TREE, unix.SYS_MOVE_MOUNT, unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK,
+	unix.SYS_MOUNT_SETATTR,
 	unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD, unix.SYS_IO_URING_SETUP,
 	unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY,
 	unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE, unix.SYS_KEXEC_LOAD, unix.SYS_REBOOT,
@@ -264,7 +271,8 @@ func attachMount(tree, dir int, name string) error {
 }
 
 func moveMount(tree, at int) error {
-	return newCall("move_mount", unix.MoveMount(tree, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH))
+	return newCall("move_mount",
+		unix.MoveMount(tree, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH))
 }
 
 // openDir opens the directory of this name, which is not a path; it follows no link.
@@ -282,8 +290,8 @@ func pivotRoot(tree, old int) error {
 	}
 	err := unix.PivotRoot(".", ".")
 	if errors.Is(err, unix.EINVAL) {
-		// The machine's root is its initial memory file system, which cannot be
-		// moved. The tree covers it, and ldconfig has no capability to uncover it.
+		// The machine's root is its initial memory file system, which cannot be moved. The
+		// tree covers it, and ldconfig has no capability to uncover it.
 		err = unix.Chroot(".")
 	} else if err == nil {
 		// The old root is now mounted over the new one.

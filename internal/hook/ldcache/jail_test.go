@@ -112,8 +112,8 @@ func inJail(t *testing.T, p Program, proc *os.File) {
 			t.Errorf("%s: %v, want EPERM", name, err)
 		}
 	}
-	// A set-user-ID program or one with capabilities would gain nothing, and
-	// nothing but ldconfig can be executed at all.
+	// A set-user-ID program or one with capabilities would gain nothing, and nothing but
+	// ldconfig can be executed at all.
 	pid, err := syscall.ForkExec(p.Path, []string{"ldconfig", "--version"}, &syscall.ProcAttr{Env: []string{}, Files: []uintptr{p.Output.Fd(), p.Output.Fd(), p.Output.Fd()}})
 	if err != nil {
 		t.Errorf("start %s: %v", p.Path, err)

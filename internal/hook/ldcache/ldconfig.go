@@ -58,7 +58,8 @@ func isStatic(f *os.File) bool {
 		_, err := f.ReadAt(buf, at)
 		return err == nil && binary.Read(bytes.NewReader(buf), order, into) == nil
 	}
-	if !read(&header, 0) || !bytes.HasPrefix(header.Ident[:], []byte(elf.ELFMAG)) || header.Ident[elf.EI_CLASS] != byte(elf.ELFCLASS64) {
+	if !read(&header, 0) || !bytes.HasPrefix(header.Ident[:], []byte(elf.ELFMAG)) ||
+		header.Ident[elf.EI_CLASS] != byte(elf.ELFCLASS64) {
 		return false
 	}
 	for i := range int64(header.Phnum) {

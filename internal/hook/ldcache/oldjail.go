@@ -17,7 +17,8 @@ import (
 func (r *refusedCall) enterOldJail(root *inroot.Root, ldconfig *os.File, directories []string) (*jail, error) {
 	j, err := enterOldJail(root, ldconfig, directories)
 	if err != nil {
-		return nil, fmt.Errorf("%w; Linux 5.12 needs no such step, but this kernel refused %w. To start without the linker's cache: metax-docker --inject=flags", err, r)
+		return nil, fmt.Errorf(
+			"%w; Linux 5.12 needs no such step, but this kernel refused %w. To start without the linker's cache: metax-docker --inject=flags", err, r)
 	}
 	return j, nil
 }

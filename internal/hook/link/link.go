@@ -100,7 +100,9 @@ func (l Link) MakeIfAbsent(root *inroot.Root) (changed bool, err error) {
 	return l.create(root, (*inroot.Root).SymlinkNew)
 }
 
-func (l Link) create(root *inroot.Root, symlink func(r *inroot.Root, target, path string) (bool, error)) (changed bool, err error) {
+func (l Link) create(root *inroot.Root,
+	symlink func(r *inroot.Root, target, path string) (bool, error),
+) (changed bool, err error) {
 	here := root.OneMount()
 	changed, err = symlink(here, l.Target, l.Path)
 	if !errors.Is(err, fs.ErrNotExist) {

@@ -22,8 +22,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/test/oldkernel"
 )
 
-// The test program runs itself again as a container that a runtime is making, and
-// as the hook, which has to be younger than the container.
+// The test program runs itself again as a container that a runtime is making, and as the hook,
+// which has to be younger than the container.
 const (
 	roleVar = "GRAFT_TEST_ROLE"
 	// atOnce keeps the race detector from waiting a second at every exit.
@@ -345,8 +345,8 @@ func open(t *testing.T, path string) {
 	}
 }
 
-// host makes the files that a container is to get: a GPU's node that no driver
-// stands behind, and software with a file that its group may write.
+// host makes the files that a container is to get: a GPU's node that no driver stands behind,
+// and software with a file that its group may write.
 func host(t *testing.T) (node, dir string) {
 	t.Helper()
 	top := t.TempDir()

@@ -11,7 +11,8 @@ import (
 var (
 	// ErrOld reports a kernel that cannot mount a file into a container's namespace at
 	// this stage.
-	ErrOld = errors.New("the container's root is already pivoted, and this kernel lacks open_tree, move_mount or openat2 (Linux 5.6 has them): use CDI")
+	ErrOld = errors.New(
+		"the container's root is already pivoted, and this kernel lacks open_tree, move_mount or openat2 (Linux 5.6 has them): use CDI")
 	// ErrMoved reports a mount that is no longer where it was made.
 	ErrMoved = errors.New("what was mounted there is no longer there")
 )
@@ -57,7 +58,8 @@ func (c *Container) attach(s *Source, target *os.File) (err error) {
 			return err
 		}
 	}
-	return unix.MoveMount(int(s.handle.Fd()), "", int(target.Fd()), "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
+	return unix.MoveMount(int(s.handle.Fd()), "", int(target.Fd()), "",
+		unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
 }
 
 // hasNode reports whether the container already has the device node: its own, or the

@@ -77,8 +77,8 @@ func ownStart() (uint64, error) {
 	return startTime(text)
 }
 
-// startTime is field 22 of a stat file. The name, field 2, may contain anything
-// in its parentheses.
+// startTime is field 22 of a stat file. The name, field 2, may contain anything in its
+// parentheses.
 func startTime(stat []byte) (uint64, error) {
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	if len(fields) < 20 {

@@ -26,7 +26,8 @@ var ErrHidden = errors.New("another mount hides it, and the kernel has no mount_
 // flagOptions are mount(2)'s flags by their names in a mount table. A remount keeps the
 // mode of access times, but clears the others if it does not name them.
 var flagOptions = map[string]uintptr{
-	"ro": unix.MS_RDONLY, "nosuid": unix.MS_NOSUID, "nodev": unix.MS_NODEV, "noexec": unix.MS_NOEXEC, "nosymfollow": unix.MS_NOSYMFOLLOW,
+	"ro": unix.MS_RDONLY, "nosuid": unix.MS_NOSUID, "nodev": unix.MS_NODEV, "noexec": unix.MS_NOEXEC,
+	"nosymfollow": unix.MS_NOSYMFOLLOW,
 }
 
 func mountFlags(m *mountinfo.Info) (flags uintptr) {

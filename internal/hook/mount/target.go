@@ -15,7 +15,8 @@ import (
 
 var (
 	// ErrVolume reports a mount point that would have to be made in a volume.
-	ErrVolume = errors.New("the path is missing in a volume or a directory of the host that is mounted there; make it beforehand")
+	ErrVolume = errors.New(
+		"the path is missing in a volume or a directory of the host that is mounted there; make it beforehand")
 	// ErrShared reports a mount point on a mount with shared propagation.
 	ErrShared = errors.New("the mount would also appear outside of the container (shared mount propagation)")
 	// ErrKernelFiles reports a mount point in /proc, /sys or the like.

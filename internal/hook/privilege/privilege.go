@@ -44,7 +44,8 @@ func Drop(keep ...Capability) error {
 	if err != nil {
 		return err
 	}
-	_, _, errno := syscall.AllThreadsSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&sets)), 0)
+	_, _, errno := syscall.AllThreadsSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)),
+		uintptr(unsafe.Pointer(&sets)), 0)
 	runtime.KeepAlive(&header)
 	runtime.KeepAlive(&sets)
 	if errno != 0 {
@@ -63,8 +64,8 @@ func DropInThread(keep ...Capability) error {
 		}
 		err := unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(c), 0, 0, 0)
 		if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EPERM) {
-			// The kernel has no capability c and none after it; or this thread
-			// lacks CAP_SETPCAP, and no_new_privs must suffice.
+			// The kernel has no capability c and none after it; or this thread lacks
+			// CAP_SETPCAP, and no_new_privs must suffice.
 			break
 		}
 		if err != nil {

@@ -10,9 +10,10 @@ import (
 	"slices"
 )
 
-// Change makes of the tree before, which is below dir, this one. It touches only what differs: anything else below
-// dir may be there, or may be other than both say. A file is replaced at once, so that a reader sees the old
-// content or the new one. Directories that become empty go.
+// Change makes of the tree before, which is below dir, this one. It touches only what differs:
+// anything else below dir may be there, or may be other than both say. A file is replaced at
+// once, so that a reader sees the old content or the new one. Directories that become empty
+// go.
 //
 // If it fails, a part is changed; the same Change again does the rest.
 func (t Tree) Change(dir string, before Tree) (err error) {
@@ -44,7 +45,8 @@ func (t Tree) Change(dir string, before Tree) (err error) {
 	return nil
 }
 
-// removeEntry removes an entry, and the directories above it that are empty then and not entries of t.
+// removeEntry removes an entry, and the directories above it that are empty then and not
+// entries of t.
 func (t Tree) removeEntry(root *os.Root, p string) error {
 	for {
 		err := root.Remove(p)

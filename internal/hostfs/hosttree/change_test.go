@@ -57,7 +57,8 @@ func TestChange(t *testing.T) {
 	}
 }
 
-// names are the files below a directory with their content, and the directories that are empty.
+// names are the files below a directory with their content, and the directories that are
+// empty.
 func names(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}

@@ -12,8 +12,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hostfs/shlib"
 )
 
-// The text form of a Tree is a txtar archive whose marker lines carry what a
-// file name alone cannot:
+// The text form of a Tree is a txtar archive whose marker lines carry what a file name alone
+// cannot:
 //
 //	-- etc/os-release --                            a file of mode 0644
 //	-- opt/mxdriver/bin/mx-smi (0755) --            a file of another mode
@@ -234,7 +234,8 @@ func formatAttributes(perm, usual uint32, more string) string {
 func asText(data string) (body []byte, how string) {
 	text := data
 	var words []string
-	if lines := strings.Count(text, "\n"); lines > 0 && lines == strings.Count(text, "\r\n") && lines == strings.Count(text, "\r") {
+	if lines := strings.Count(text, "\n"); lines > 0 && lines == strings.Count(text, "\r\n") &&
+		lines == strings.Count(text, "\r") {
 		text = strings.ReplaceAll(text, "\r\n", "\n")
 		words = append(words, inCRLF)
 	}

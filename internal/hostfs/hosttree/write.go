@@ -30,8 +30,9 @@ func (t Tree) Write(dir string) error { return t.write(dir, false) }
 // in the tree can be opened as a device.
 func (t Tree) WriteInert(dir string) error { return t.write(dir, true) }
 
-// Add makes the tree in the existing directory dir, which may have other files. A file of the tree replaces the file
-// or link at its path. Like Write it follows no link out of dir; unlike Write it leaves what it wrote if it fails.
+// Add makes the tree in the existing directory dir, which may have other files. A file of the
+// tree replaces the file or link at its path. Like Write it follows no link out of dir; unlike
+// Write it leaves what it wrote if it fails.
 func (t Tree) Add(dir string) error {
 	if err := t.Check(); err != nil {
 		return fmt.Errorf("add tree: %w", err)
@@ -51,8 +52,8 @@ func (t Tree) Add(dir string) error {
 	return nil
 }
 
-// Remove removes the entries of the tree from dir, and the directories above them that are then empty. What is not
-// there is removed already. It follows no link out of dir.
+// Remove removes the entries of the tree from dir, and the directories above them that are
+// then empty. What is not there is removed already. It follows no link out of dir.
 func (t Tree) Remove(dir string) error {
 	if err := t.Check(); err != nil {
 		return fmt.Errorf("remove tree: %w", err)
@@ -175,8 +176,8 @@ func listNames(root *os.Root) ([]string, error) {
 	return names, err
 }
 
-// writer writes entries in the order of their paths, so that most of them are in
-// the directory of the one before.
+// writer writes entries in the order of their paths, so that most of them are in the directory
+// of the one before.
 type writer struct {
 	open []level         // the root, and the directories from there to the last entry
 	made map[string]bool // directories made so far
@@ -202,8 +203,8 @@ func (w *writer) writeEntries(t Tree, paths []string) error {
 	return nil
 }
 
-// setDirModes comes after all entries, and inner directories come first, because a directory may
-// be closed to its owner.
+// setDirModes comes after all entries, and inner directories come first, because a directory
+// may be closed to its owner.
 func (w *writer) setDirModes(t Tree, paths []string) error {
 	for _, p := range slices.Backward(paths) {
 		d, ok := t[p].(Dir)
@@ -279,8 +280,8 @@ func (w *writer) enterDir(p string) (*os.Root, error) {
 	}
 }
 
-// openDir opens the directory called name in dir; a fresh one is made first, unless it is there
-// by now.
+// openDir opens the directory called name in dir; a fresh one is made first, unless it is
+// there by now.
 func (w *writer) openDir(dir *os.Root, name string, fresh bool) (*os.Root, error) {
 	if !fresh {
 		return dir.OpenRoot(name)
@@ -340,7 +341,8 @@ func setDirMode(dir *os.Root, perm uint32) (had bool, err error) {
 	return setMode(d, perm)
 }
 
-// setMode sets the mode of f, unless it had it. It does not sync: a tree has thousands of files.
+// setMode sets the mode of f, unless it had it. It does not sync: a tree has thousands of
+// files.
 func setMode(f *os.File, perm uint32) (had bool, err error) {
 	info, err := f.Stat()
 	if err != nil || info.Mode().Perm() == fs.FileMode(perm) {

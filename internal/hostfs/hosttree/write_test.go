@@ -28,8 +28,8 @@ var small = hosttree.Tree{
 	"up":                 hosttree.Link("../../.."),
 }
 
-// TestAdd adds a tree to a directory with other files, twice, and removes it. What else is there stays, and links
-// lead nowhere.
+// TestAdd adds a tree to a directory with other files, twice, and removes it. What else is
+// there stays, and links lead nowhere.
 func TestAdd(t *testing.T) {
 	dir, outside := t.TempDir(), t.TempDir()
 	for _, err := range []error{
@@ -199,8 +199,8 @@ func TestWriteUnprivileged(t *testing.T) {
 	checkSmall(t, dir)
 }
 
-// shared is a temporary directory that other users can reach: those that
-// T.TempDir makes are below one that is closed to them.
+// shared is a temporary directory that other users can reach: those that T.TempDir makes are
+// below one that is closed to them.
 func shared(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "hosttree")

@@ -186,8 +186,8 @@ func (c *counter) ReadAt(p []byte, off int64) (int, error) {
 	return c.ReaderAt.ReadAt(p, off)
 }
 
-// chained is a library whose table of needed versions goes on and on: records of
-// 16 bytes, each of which claims to have that many versions.
+// chained is a library whose table of needed versions goes on and on: records of 16 bytes,
+// each of which claims to have that many versions.
 func chained(versions uint16) []byte {
 	const at, size = 0x1000, 1 << 18
 	b := make([]byte, at+size)

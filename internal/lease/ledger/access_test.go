@@ -22,8 +22,7 @@ const (
 	group            = 4321
 )
 
-// umask sets the process's umask for the time of a test. Such tests do not run
-// in parallel.
+// umask sets the process's umask for the time of a test. Such tests do not run in parallel.
 func umask(t *testing.T, mask int) {
 	t.Helper()
 	old := unix.Umask(mask)

@@ -12,8 +12,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
-// BenchmarkUpdate writes a state of 64 leases and 200 containers. Nobody else
-// wants the lock, so that the time of an Update bounds that of the lock.
+// BenchmarkUpdate writes a state of 64 leases and 200 containers. Nobody else wants the lock,
+// so that the time of an Update bounds that of the lock.
 func BenchmarkUpdate(b *testing.B) {
 	l := New(b.TempDir()+"/leases", "boot")
 	if err := l.Init(-1); err != nil {

@@ -27,8 +27,8 @@ const boot = "5d1ac9a2-0a5c-4e0f-9a0c-0e3f6b1f7c11"
 // childVariable makes the test binary one of the programs below.
 const childVariable = "LEDGER_TEST_CHILD"
 
-// children are the programs that tests run in processes of their own. What they
-// print is the test's to judge.
+// children are the programs that tests run in processes of their own. What they print is the
+// test's to judge.
 var children = map[string]func(l *ledger.Ledger, args []string) error{
 	"read": func(l *ledger.Ledger, _ []string) error {
 		s, err := l.Read()
@@ -67,8 +67,8 @@ var children = map[string]func(l *ledger.Ledger, args []string) error{
 			return err
 		})
 	},
-	// frozen ABOVE: Update and Init where the directory ABOVE is mounted read-only,
-	// in a mount namespace of its own.
+	// frozen ABOVE: Update and Init where the directory ABOVE is mounted read-only, in a mount
+	// namespace of its own.
 	"frozen": func(l *ledger.Ledger, args []string) error {
 		above := args[0]
 		if err := unix.Mount(above, above, "", unix.MS_BIND, ""); err != nil {
@@ -89,8 +89,8 @@ var children = map[string]func(l *ledger.Ledger, args []string) error{
 	},
 }
 
-// failed is the exit code of a child whose function returned an error; a Go
-// program that crashes has another.
+// failed is the exit code of a child whose function returned an error; a Go program that
+// crashes has another.
 const failed = 3
 
 func TestMain(m *testing.M) {
@@ -112,8 +112,8 @@ func child(name, dir string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// environment makes the test binary a child. The race detector would have it
-// sleep for a second before it ends.
+// environment makes the test binary a child. The race detector would have it sleep for a
+// second before it ends.
 func environment(name string) []string {
 	return append(os.Environ(), childVariable+"="+name, "GORACE=atexit_sleep_ms=0")
 }

@@ -151,7 +151,8 @@ func check(s lease.State, boot string) error {
 // tables and messages.
 func checkTexts(s lease.State) error {
 	for _, l := range s.Leases {
-		if !clean(append(slices.Clone(l.Slices), l.ID, l.Engine, l.Endpoint, l.Verb, userName(l.User), l.Container, l.Started)...) {
+		if !clean(
+			append(slices.Clone(l.Slices), l.ID, l.Engine, l.Endpoint, l.Verb, userName(l.User), l.Container, l.Started)...) {
 			return fmt.Errorf("lease %q has unprintable text", l.ID)
 		}
 	}

@@ -149,9 +149,9 @@ func plain(t *testing.T, s lease.State) string {
 	return string(data)
 }
 
-// TestDecodeText: no text of a state may have what must not reach a terminal,
-// wherever it stands: such a lease or request makes the file damaged, what was seen is
-// forgotten, and neither is written.
+// TestDecodeText: no text of a state may have what must not reach a terminal, wherever it
+// stands: such a lease or request makes the file damaged, what was seen is forgotten, and
+// neither is written.
 func TestDecodeText(t *testing.T) {
 	whole := func() lease.State {
 		user := &usage.User{Name: "训练"}

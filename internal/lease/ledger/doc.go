@@ -1,5 +1,5 @@
-// Package ledger keeps the state of leases in a file that root and the members
-// of one group write without a daemon and without a set-uid program.
+// Package ledger keeps the state of leases in a file that root and the members of one group
+// write without a daemon and without a set-uid program.
 //
 // The file stands in a directory of its own:
 //

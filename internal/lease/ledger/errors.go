@@ -30,7 +30,8 @@ type NewerError struct {
 }
 
 func (e *NewerError) Error() string {
-	return fmt.Sprintf("%s has version %q, which this program does not know: upgrade the program, or stop the containers that have GPUs and remove the file", e.Path, e.Version)
+	return fmt.Sprintf(
+		"%s has version %q, which this program does not know: upgrade the program, or stop the containers that have GPUs and remove the file", e.Path, e.Version)
 }
 
 // InitError reports that the directory is missing and cannot be made.
@@ -73,5 +74,6 @@ func (l *Ledger) allowed() string {
 	if g, err := user.LookupGroupId(gid); err == nil {
 		name = g.Name
 	}
-	return fmt.Sprintf("only root and group %s (gid %s) can take leases; to join: sudo usermod -aG %s USER, then log in again", name, gid, name)
+	return fmt.Sprintf(
+		"only root and group %s (gid %s) can take leases; to join: sudo usermod -aG %s USER, then log in again", name, gid, name)
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/test/faults"
 )
 
-// TestFailing makes every system call of an Update fail in turn, each way: the
-// state is the old one or the new one, and the new one if Update says so.
+// TestFailing makes every system call of an Update fail in turn, each way: the state is the
+// old one or the new one, and the new one if Update says so.
 func TestFailing(t *testing.T) {
 	for _, errno := range []unix.Errno{unix.EIO, unix.ENOSPC, unix.EINTR} {
 		for _, s := range scenes {

@@ -20,9 +20,9 @@ func parseJSONTree(data []byte) (any, error) {
 	return t, err
 }
 
-// carryForeignFields copies into the tree now what is in old but not in known, the part of old that the
-// program knows. Elements of arrays are the same if their ids are; the fields of an element
-// that was removed are dropped.
+// carryForeignFields copies into the tree now what is in old but not in known, the part of old
+// that the program knows. Elements of arrays are the same if their ids are; the fields of an
+// element that was removed are dropped.
 func carryForeignFields(old, known, now any) {
 	switch now := now.(type) {
 	case map[string]any:

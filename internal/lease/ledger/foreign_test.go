@@ -11,8 +11,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/lease"
 )
 
-// Fields of a later program outlive the writes of this one, where what they are
-// of does.
+// Fields of a later program outlive the writes of this one, where what they are of does.
 func TestForeignFields(t *testing.T) {
 	l, _ := fresh(t)
 	put(t, l.Path(), `{"apiVersion": "metax-ctk/v1", "kind": "Leases", "boot": "`+boot+`",

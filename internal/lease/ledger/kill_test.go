@@ -39,8 +39,8 @@ func (s scene) play(t *testing.T) (l *ledger.Ledger, dir string, old lease.State
 	return l, dir, old
 }
 
-// outcome checks that the state is the old one or that with the lease "b", and
-// that the next Update goes on from there at once and leaves nothing behind.
+// outcome checks that the state is the old one or that with the lease "b", and that the next
+// Update goes on from there at once and leaves nothing behind.
 func (s scene) outcome(t *testing.T, l *ledger.Ledger, dir string, old lease.State) (written bool) {
 	t.Helper()
 	got := read(t, l)

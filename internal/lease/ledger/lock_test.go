@@ -154,8 +154,8 @@ func locked(t *testing.T, lock string, pid int) bool {
 	return false
 }
 
-// Goroutines exclude each other as processes do, and one that waits gets on as
-// soon as the lock is free.
+// Goroutines exclude each other as processes do, and one that waits gets on as soon as the
+// lock is free.
 func TestLockWaits(t *testing.T) {
 	l, dir := fresh(t)
 	_, release := hold(t, dir)
@@ -172,8 +172,8 @@ func TestLockWaits(t *testing.T) {
 	check(t, l, holding("a", "b0", "b1", "b2"))
 }
 
-// A lock that was removed while somebody waited for it is not a lock: they queue up
-// at the one that took its place.
+// A lock that was removed while somebody waited for it is not a lock: they queue up at the one
+// that took its place.
 func TestLockRemoved(t *testing.T) {
 	l, dir := fresh(t)
 	lock := filepath.Join(dir, "lock")

@@ -65,7 +65,8 @@ func (l *Ledger) safeDir() (*os.File, unix.Stat_t, error) {
 	euid := os.Geteuid()
 	switch {
 	case stat.Uid != 0 && int(stat.Uid) != euid:
-		err = &UnsafeError{l.dir, fmt.Sprintf("belongs to user %d, neither to root nor to you", stat.Uid), "chown root " + l.dir}
+		err = &UnsafeError{l.dir, fmt.Sprintf("belongs to user %d, neither to root nor to you", stat.Uid), "chown root " +
+			l.dir}
 	case stat.Mode&0o002 != 0:
 		err = &UnsafeError{l.dir, "can be written by everybody", "chmod o-w " + l.dir}
 	}

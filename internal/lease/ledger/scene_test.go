@@ -15,8 +15,7 @@ func adding(dir string) faults.Child {
 // scene is a directory to be updated.
 type scene struct {
 	name string
-	// before makes the directory, after checks what an Update left of what was
-	// there.
+	// before makes the directory, after checks what an Update left of what was there.
 	before, after func(t *testing.T, dir string)
 	damaged       bool // the state is lost before
 }

@@ -96,12 +96,14 @@ func ParseFacts(text string) (f Facts, err error) {
 	}
 	for _, g := range f.GPUs {
 		if len(g.Cells) != len(f.GPUs) || len(g.NICCells) != len(f.NICs) {
-			return Facts{}, fmt.Errorf("GPU %s: %w: the links of %d GPUs and %d network cards", g.BDF, errFacts, len(f.GPUs), len(f.NICs))
+			return Facts{},
+				fmt.Errorf("GPU %s: %w: the links of %d GPUs and %d network cards", g.BDF, errFacts, len(f.GPUs), len(f.NICs))
 		}
 	}
 	for _, n := range f.NICs {
 		if len(n.Cells) != len(f.GPUs) || len(n.NICCells) != len(f.NICs) {
-			return Facts{}, fmt.Errorf("network card %s: %w: the links of %d GPUs and %d network cards", n.Name, errFacts, len(f.GPUs), len(f.NICs))
+			return Facts{}, fmt.Errorf("network card %s: %w: the links of %d GPUs and %d network cards", n.Name, errFacts,
+				len(f.GPUs), len(f.NICs))
 		}
 	}
 	if !path.IsAbs(f.Home) {
@@ -112,7 +114,8 @@ func ParseFacts(text string) (f Facts, err error) {
 
 // add adds the values of a line.
 func (f *Facts) add(word string, v []string) error {
-	if n, ok := map[string]int{"home": 1, "driver": 1, "maca": 2, "load": 1, "gpu": 12, "nic": 3, "kind": 2}[word]; !ok || len(v) != n {
+	if n, ok := map[string]int{"home": 1, "driver": 1, "maca": 2, "load": 1, "gpu": 12, "nic": 3, "kind": 2}[word]; !ok ||
+		len(v) != n {
 		return errFacts
 	}
 	switch word {
@@ -129,7 +132,10 @@ func (f *Facts) add(word string, v []string) error {
 		if err != nil || mib < 0 {
 			return cmp.Or(err, errFacts)
 		}
-		f.GPUs = append(f.GPUs, GPU{Render: v[0], Model: v[1], BDF: v[2], UUID: v[3], Serial: v[4], MemoryMiB: mib, State: v[6], NUMA: v[7], CPUs: v[8], Cells: strings.Fields(v[9]), NICCells: strings.Fields(v[10]), VBIOS: v[11]})
+		f.GPUs = append(f.GPUs, GPU{
+			Render: v[0], Model: v[1], BDF: v[2], UUID: v[3], Serial: v[4], MemoryMiB: mib,
+			State: v[6], NUMA: v[7], CPUs: v[8], Cells: strings.Fields(v[9]), NICCells: strings.Fields(v[10]), VBIOS: v[11],
+		})
 	case "nic":
 		f.NICs = append(f.NICs, NIC{v[0], strings.Fields(v[1]), strings.Fields(v[2])})
 	case "kind":

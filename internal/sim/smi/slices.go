@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// change is a call of "mx-smi sgpu". It changes the files by which the host tree shows slices, which is not how a
-// driver works: there, writing to one of them would do it.
+// change is a call of "mx-smi sgpu". It changes the files by which the host tree shows slices,
+// which is not how a driver works: there, writing to one of them would do it.
 type change struct {
 	*tool
 	action, target, id, class, alias string
@@ -62,7 +62,8 @@ func (c *change) parse(args []string) error {
 		case option == "--enable" || option == "--disable" || option == "--create":
 			c.action = option
 		case into == nil:
-			return fmt.Errorf("unknown command or option: sgpu %s (mx-smi --help lists those that are simulated)", strings.Join(args, " "))
+			return fmt.Errorf("unknown command or option: sgpu %s (mx-smi --help lists those that are simulated)",
+				strings.Join(args, " "))
 		case i+1 == len(args):
 			return fmt.Errorf("%s needs a value", option)
 		default:
@@ -147,7 +148,8 @@ func (c *change) create() error {
 		}
 		err := c.makeNode(part, mib)
 		if err == nil {
-			err = c.put(part, "alias", c.alias, "vram_quota", strconv.Itoa(mib), "sched_quota", strconv.Itoa(compute), "sched_priority", "0",
+			err = c.put(part, "alias", c.alias, "vram_quota", strconv.Itoa(mib), "sched_quota", strconv.Itoa(compute),
+				"sched_priority", "0",
 				"minor", strconv.Itoa(k), "online", "1")
 		}
 		if err == nil {
@@ -162,7 +164,8 @@ func (c *change) create() error {
 	return nil
 }
 
-// makeNode makes the layout node of a slice, which has its UUID. A tree without a layout has it beside the slice.
+// makeNode makes the layout node of a slice, which has its UUID. A tree without a layout has
+// it beside the slice.
 func (c *change) makeNode(part string, mib int) error {
 	id, nodes := readFirstLine("/proc/sys/kernel/random/uuid"), c.root+layout
 	if _, err := os.Stat(nodes); err != nil {

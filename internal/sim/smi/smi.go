@@ -26,7 +26,8 @@ type tool struct {
 	seen []GPU  // those that can be seen
 }
 
-// Run is mx-smi with arguments; program is its path without links. It returns what it prints. The error is one line.
+// Run is mx-smi with arguments; program is its path without links. It returns what it prints.
+// The error is one line.
 func Run(program string, args []string) (string, error) {
 	home := filepath.Dir(filepath.Dir(program))
 	text, err := os.ReadFile(filepath.Join(home, FactsFile))
@@ -42,8 +43,9 @@ func Run(program string, args []string) (string, error) {
 	return t.out.String(), err
 }
 
-// rootOf returns the host's root: what comes before the tool's own directory, so that the tool of a host tree looks at
-// that tree's devices. A payload of the operator has a version behind the directory.
+// rootOf returns the host's root: what comes before the tool's own directory, so that the tool
+// of a host tree looks at that tree's devices. A payload of the operator has a version behind
+// the directory.
 func rootOf(home, usual string) string {
 	if at := strings.LastIndex(home, usual+"-"); at >= 0 && !strings.Contains(home[at+len(usual):], "/") {
 		return home[:at]
@@ -69,7 +71,8 @@ func (t *tool) run(args []string) error {
 		"": t.table, "-L": t.list, "--list": t.list,
 		"topo -m":       func() { t.NICs = nil; t.matrix() },
 		"topo -n":       t.matrix,
-		"--show-hwinfo": t.sections(t.hardware), "--show-memory": t.sections(t.memory), "--show-sn": t.sections(t.serial), "--show-version": t.sections(t.versions),
+		"--show-hwinfo": t.sections(t.hardware), "--show-memory": t.sections(t.memory), "--show-sn": t.sections(t.serial),
+		"--show-version":     t.sections(t.versions),
 		"--show-usage":       t.sections(func(GPU) { t.field("GPU", t.Load+" %") }),
 		"--show-temperature": t.sections(func(GPU) { t.field("hotspot", "35.00 C") }),
 		"--show-board-power": t.sections(func(GPU) { t.field("Total", "57.00 W") }),
@@ -274,8 +277,10 @@ func (t *tool) table() {
 		if readFirstLine(t.deviceDir(g)+"/model") == "sgpu" {
 			sliced = "Enabled"
 		}
-		t.printLine("| %-5d %10s | %-5d %9s | %-19s | %-9s %10s |", i, "MetaX "+strings.TrimPrefix(g.Model, "MX"), i, "Off", g.BDF, "0%", sliced)
-		t.printLine("| %-16s | %-5s %9s | %-19s | %-20s |", "57W / "+limit, "35C", "P0", fmt.Sprintf("%d/%d MiB", usedMiB, g.MemoryMiB), g.State)
+		t.printLine("| %-5d %10s | %-5d %9s | %-19s | %-9s %10s |", i, "MetaX "+strings.TrimPrefix(g.Model, "MX"), i, "Off",
+			g.BDF, "0%", sliced)
+		t.printLine("| %-16s | %-5s %9s | %-19s | %-20s |", "57W / "+limit, "35C", "P0",
+			fmt.Sprintf("%d/%d MiB", usedMiB, g.MemoryMiB), g.State)
 		t.printLine("+------------------+-----------------+---------------------+----------------------+")
 	}
 	t.out.WriteString(tableEnd)

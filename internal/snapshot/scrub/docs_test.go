@@ -10,7 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The page lists the words that are not learned, and must agree with commonWords. It links keys.txt.
+// The page lists the words that are not learned, and must agree with commonWords. It links
+// keys.txt.
 func TestDocsList(t *testing.T) {
 	for _, page := range []string{"snapshot.md", "zh/snapshot.md"} {
 		text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", page))

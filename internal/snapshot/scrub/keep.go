@@ -28,7 +28,8 @@ const (
 // toolkitComments are the comments that mark files written by the toolkit. Other
 // comments are removed.
 var toolkitComments = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?m)^# (Written by metax-ctk runtime configure|The settings of others are those of containerd config dump\.$)`)
+	return regexp.MustCompile(
+		`(?m)^# (Written by metax-ctk runtime configure|The settings of others are those of containerd config dump\.$)`)
 })
 
 // Keep returns what is kept of a file or output, with stand-ins and sorted keys. A text
@@ -162,7 +163,8 @@ func (k keeper) text(of *keys, text string) string {
 }
 
 // nameOrPath matches names and paths: without blanks, addresses and credentials.
-var nameOrPath = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([\w.:*+${},-]*|[\w.*+-]*/[\w./*+:,=-]*)$`) })
+var nameOrPath = sync.OnceValue(
+	func() *regexp.Regexp { return regexp.MustCompile(`^([\w.:*+${},-]*|[\w.*+-]*/[\w./*+:,=-]*)$`) })
 
 // variable returns what is kept of a container's environment variable: its name, if the
 // list has any names, and its value, if the list has this name.

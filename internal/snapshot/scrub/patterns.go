@@ -56,21 +56,32 @@ func mailOf(s *Scrubber, text string, from, to int) (string, bool) {
 
 func asSecret(*Scrubber, string, int, int) (string, bool) { return scrubbed, true }
 
-// patterns are applied before the learned words, addressPatterns after them. They are made
-// at the first use, as are the other expressions of this package: all commands of the program link it.
+// patterns are applied before the learned words, addressPatterns after them. They are made at
+// the first use, as are the other expressions of this package: all commands of the program
+// link it.
 var patterns = sync.OnceValue(func() []pattern {
 	return []pattern{
 		// Error messages about a file quote parts of it.
-		{re: regexp.MustCompile(`\b(?:field|[Kk]ey) ("[^"]*"|\S+) (?:not found in|occurs twice|is already|already)`), with: asSecret},
+		{
+			re:   regexp.MustCompile(`\b(?:field|[Kk]ey) ("[^"]*"|\S+) (?:not found in|occurs twice|is already|already)`),
+			with: asSecret,
+		},
 		{re: regexp.MustCompile(`\bparse ("[^"]*"):`), with: asSecret},
 		{re: regexp.MustCompile(`(?i)\b(?:ssh|tcp|https?|socks5h?)://(?:[^/\s"'@]*@)?([^/\s"':@,]+)`), with: hostOf},
 		{re: regexp.MustCompile(`://([^/\s"'@]+)@`), with: asSecret},
 		{re: regexp.MustCompile(`(?i)\b(?:bearer|basic)\s+([A-Za-z0-9+/=._~-]{8,})`), with: asSecret},
-		{re: regexp.MustCompile(`(?i)[\w.-]*(?:passw(?:or)?d|secret|token|credential|api_?key|private_?key)[\w.-]*["']?\s*[=:]\s*["']?([^\s"',;]+)`), with: asSecret},
+		{
+			re: regexp.MustCompile(
+				`(?i)[\w.-]*(?:passw(?:or)?d|secret|token|credential|api_?key|private_?key)[\w.-]*["']?\s*[=:]\s*["']?([^\s"',;]+)`),
+			with: asSecret,
+		},
 		{re: regexp.MustCompile(`\b([A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+)\b`), with: mailOf},
 		{re: regexp.MustCompile(`/(?:home|Users|users)/([^/\s"':,;]+)`), with: as(User)},
 		{re: regexp.MustCompile(`\(UUID:\s*([^)\s]+)\s*\)`), with: ifStated(UUID)},
-		{re: regexp.MustCompile(`(?im)^[ \t]*[\w .]*serial[\w ]*:[ \t]*((?:[0-9a-f]{2} ){3,}[0-9a-f]{2})[ \t]*$`), with: spacedSerial},
+		{
+			re:   regexp.MustCompile(`(?im)^[ \t]*[\w .]*serial[\w ]*:[ \t]*((?:[0-9a-f]{2} ){3,}[0-9a-f]{2})[ \t]*$`),
+			with: spacedSerial,
+		},
 		{re: regexp.MustCompile(`(?im)^[ \t]*[\w .]*(?:serial[\w ]*|\bsn)[ \t]*:[ \t]*(\S+)[ \t]*$`), with: ifStated(Serial)},
 		{re: regexp.MustCompile(`(?im)^timestamp[ \t]*:[ \t]*(\S.*)$`), with: asSecret},
 	}
@@ -78,7 +89,10 @@ var patterns = sync.OnceValue(func() []pattern {
 
 var addressPatterns = sync.OnceValue(func() []pattern {
 	return []pattern{
-		{re: regexp.MustCompile(`(?i)\b((?:S?GPU-)?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\b`), with: as(UUID)},
+		{
+			re:   regexp.MustCompile(`(?i)\b((?:S?GPU-)?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\b`),
+			with: as(UUID),
+		},
 		{re: regexp.MustCompile(`(?i)\b(?:[0-9a-f]{2}[:-]){5,7}[0-9a-f]{2}\b`), with: as(address)},
 		{re: regexp.MustCompile(`(?i)\b[0-9a-f]{32,}\b`), with: as(hex)},
 		{re: regexp.MustCompile(`(?i)[0-9a-f:]*::?[0-9a-f:]+(?:\.[0-9]+){0,3}`), with: addressOf},
@@ -109,7 +123,8 @@ func hostOf(s *Scrubber, text string, from, to int) (string, bool) {
 }
 
 // versioned matches a text before four numbers that are a version, not an address.
-var versioned = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)(?:version\W{0,40}|maca[-/ ]|maca\W{1,6}|\bv)$`) })
+var versioned = sync.OnceValue(
+	func() *regexp.Regexp { return regexp.MustCompile(`(?i)(?:version\W{0,40}|maca[-/ ]|maca\W{1,6}|\bv)$`) })
 
 // addressOf replaces IP addresses, except for loopback and unspecified addresses.
 func addressOf(s *Scrubber, text string, from, to int) (string, bool) {
@@ -119,7 +134,8 @@ func addressOf(s *Scrubber, text string, from, to int) (string, bool) {
 		return "", false
 	}
 	ip, err := netip.ParseAddr(strings.TrimSuffix(word, ":"))
-	if err != nil || ip.IsLoopback() || ip.IsUnspecified() || s.versions[word] || (ip.Is4() && versioned().MatchString(before)) {
+	if err != nil || ip.IsLoopback() || ip.IsUnspecified() || s.versions[word] ||
+		(ip.Is4() && versioned().MatchString(before)) {
 		return "", false
 	}
 	return s.Word(address, word), true

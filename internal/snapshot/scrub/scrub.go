@@ -41,7 +41,10 @@ type Scrubber struct {
 
 // New returns a Scrubber that recognizes words by their form only.
 func New() *Scrubber {
-	return &Scrubber{literals: map[Class]map[string]bool{}, versions: map[string]bool{}, standins: map[Class]map[string]string{}, issued: map[string]bool{}}
+	return &Scrubber{
+		literals: map[Class]map[string]bool{}, versions: map[string]bool{},
+		standins: map[Class]map[string]string{}, issued: map[string]bool{},
+	}
 }
 
 // commonWords are words that identify nobody as a name, because they are common in
@@ -50,9 +53,9 @@ var commonWords = strings.Fields(`localhost localdomain local host node gpu gpus
 	dev etc usr var run lib bin sys proc home root tmp dri card none true false null name path kind version default debian ubuntu linux
 	user alias image container mail address key scrubbed`)
 
-// formatWords are words that parsers read in files and answers. Where they read, such a word is not
-// a name, although a host or a user may have it; numbered matches heads of columns, device nodes,
-// libraries and numbers.
+// formatWords are words that parsers read in files and answers. Where they read, such a word
+// is not a name, although a host or a user may have it; numbered matches heads of columns,
+// device nodes, libraries and numbers.
 var (
 	formatWords = strings.Fields(`active affinity and at attached available between bind block bridge bridges build busid by-path card cgroupfs character class commit compute
 	containerd cpu crio crun default dep device devices devname devtype disabled dist-upgrade distance dkms docker driver drivers drm
@@ -64,12 +67,13 @@ var (
 	sim simulated slice spec state switch sys system systemd the through timestamp total txt type ucx uevent updates used
 	uuid vbios vendor version version_codename version_id vf virtual`)
 	numbered = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^(?:(?:gpu|nic|card|renderd|port|mlx5_|go)[0-9]+|mxc?[0-9]*|(?:un)?available|lib[\w.-]+|maca-[\w.-]+|(?:0x)?[0-9a-f]*[0-9][0-9a-f]*(?:[:.][0-9a-f]*)*)$`)
+		return regexp.MustCompile(
+			`^(?:(?:gpu|nic|card|renderd|port|mlx5_|go)[0-9]+|mxc?[0-9]*|(?:un)?available|lib[\w.-]+|maca-[\w.-]+|(?:0x)?[0-9a-f]*[0-9][0-9a-f]*(?:[:.][0-9a-f]*)*)$`)
 	})
 )
 
-// isFormatWord reports whether parsers may read a word of a class. UUIDs, serial numbers and IDs of
-// containers are values, also where they look like a number.
+// isFormatWord reports whether parsers may read a word of a class. UUIDs, serial numbers and
+// IDs of containers are values, also where they look like a number.
 func isFormatWord(class Class, w string) bool {
 	if class == UUID || class == Serial || class == Container {
 		return false
@@ -89,7 +93,8 @@ func (s *Scrubber) Learn(class Class, words ...string) {
 		if class == Host {
 			w, _, _ = strings.Cut(w, ".") // learnedPatterns also matches its domain
 		}
-		if len(w) < 3 || len(w) > 256 || slices.Contains(commonWords, strings.ToLower(w)) || strings.ContainsAny(w, "\n\r\t \"") {
+		if len(w) < 3 || len(w) > 256 || slices.Contains(commonWords, strings.ToLower(w)) ||
+			strings.ContainsAny(w, "\n\r\t \"") {
 			continue
 		}
 		if (class == Serial || class == UUID) && len(w) < 5 {
@@ -159,7 +164,8 @@ func (s *Scrubber) learnedPatterns() []pattern {
 		}
 	}
 	slices.SortFunc(all, func(a, b literal) int {
-		return cmp.Or(cmp.Compare(len(b.word), len(a.word)), strings.Compare(a.word, b.word), strings.Compare(string(a.class), string(b.class)))
+		return cmp.Or(cmp.Compare(len(b.word), len(a.word)), strings.Compare(a.word, b.word),
+			strings.Compare(string(a.class), string(b.class)))
 	})
 	edge := map[bool]string{true: `\b`, false: `\B`} // no letter, digit or underscore may be next to it
 	s.order = []pattern{}
@@ -172,7 +178,8 @@ func (s *Scrubber) learnedPatterns() []pattern {
 			re = `(?i)` + re
 		}
 		if l.class == Serial {
-			s.order = append(s.order, pattern{re: regexp.MustCompile(`(?i)\b` + spacedHex(l.word) + `\b`), word: spacedHex(l.word), with: spacedSerial})
+			s.order = append(s.order,
+				pattern{re: regexp.MustCompile(`(?i)\b` + spacedHex(l.word) + `\b`), word: spacedHex(l.word), with: spacedSerial})
 		}
 		s.order = append(s.order, pattern{
 			re: regexp.MustCompile(re), word: strings.ToLower(l.word), format: isFormatWord(l.class, l.word),
@@ -232,8 +239,8 @@ func splitUUID(w string) (prefix, rest string) {
 // Text returns a text with stand-ins.
 func (s *Scrubber) Text(text string) string { return s.replace(s.withoutRoot(text), false) }
 
-// Parsed is Text for a text that a parser reads: words of the formats stay, whoever has them as a
-// name.
+// Parsed is Text for a text that a parser reads: words of the formats stay, whoever has them
+// as a name.
 func (s *Scrubber) Parsed(text string) string { return s.Path(s.withoutRoot(text)) }
 
 // Path is Parsed for a path that already begins at the host's "/".

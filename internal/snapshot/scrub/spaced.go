@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// spacedHex is a word as the driver writes serial numbers: the bytes in hexadecimal, "53 49 4d".
+// spacedHex is a word as the driver writes serial numbers: the bytes in hexadecimal, "53 49
+// 4d".
 func spacedHex(word string) string {
 	bytes := make([]string, len(word))
 	for i := range len(word) {

@@ -76,7 +76,8 @@ func (s *checkedView) fullCard(c *canvas, i int, k card) {
 		font = fmt.Sprintf(`font-family="%s" fill="%s"`, svg.Mono, svg.MutedText)
 	}
 	if below != "" {
-		c.Text(k.x+in, k.y+k.h-9, fmt.Sprintf(`font-size="10" font-weight="600" fill="%s"`, inUseEdge), shortenTo(below, room*7/6))
+		c.Text(k.x+in, k.y+k.h-9, fmt.Sprintf(`font-size="10" font-weight="600" fill="%s"`, inUseEdge),
+			shortenTo(below, room*7/6))
 	}
 	c.Close()
 }
@@ -98,7 +99,8 @@ func (s *checkedView) drawTile(c *canvas, i int, k card, large bool) {
 		under = terminal.Line(s.gpus[i].Model)
 	}
 	under = cmp.Or(s.shortUser(i), under)
-	c.Text(k.x+9, k.y+36, fmt.Sprintf(`font-family="%s" font-size="11" font-weight="400" fill="%s"`, svg.Mono, svg.MutedText), shortenTo(under, 14))
+	c.Text(k.x+9, k.y+36, fmt.Sprintf(`font-family="%s" font-size="11" font-weight="400" fill="%s"`, svg.Mono,
+		svg.MutedText), shortenTo(under, 14))
 	s.signs(c, i, k.x+k.w-14, k.y+14, 90)
 }
 
@@ -108,8 +110,8 @@ func (s *checkedView) shortUser(i int) string {
 	return strings.TrimPrefix(name, "container ")
 }
 
-// cardLines returns the lines of a card below the index. A narrow card has only the last of the
-// device nodes, which is the one for computing.
+// cardLines returns the lines of a card below the index. A narrow card has only the last of
+// the device nodes, which is the one for computing.
 func (s *checkedView) cardLines(i, width int) (lines []string) {
 	for _, f := range s.properties {
 		g := s.gpus[i]
@@ -126,8 +128,8 @@ func (s *checkedView) cardLines(i, width int) (lines []string) {
 	return lines
 }
 
-// cardHeight returns the height of a card of a width with all its lines. The last names who uses
-// the GPU; in a narrow card also its mark, beside which there is no room for the index.
+// cardHeight returns the height of a card of a width with all its lines. The last names who
+// uses the GPU; in a narrow card also its mark, beside which there is no room for the index.
 func (s *checkedView) cardHeight(width int) int {
 	lines := 0
 	if len(s.gpus) > 0 {
@@ -151,7 +153,10 @@ func (s *checkedView) signs(c *canvas, i, x, y, percent int) {
 func (s *checkedView) caption(i int) string {
 	g := s.gpus[i]
 	words := []string{fmt.Sprintf("GPU %d", i)}
-	for _, w := range []string{g.Model, memorySize(g.MemoryMiB), pciAddress(g), strings.Join(g.Nodes, " "), string(g.UUID), g.Serial, s.statusWords(i)} {
+	for _, w := range []string{
+		g.Model, memorySize(g.MemoryMiB), pciAddress(g), strings.Join(g.Nodes, " "), string(g.UUID),
+		g.Serial, s.statusWords(i),
+	} {
 		if w != "" {
 			words = append(words, w)
 		}

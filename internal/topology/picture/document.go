@@ -19,5 +19,8 @@ type Document struct {
 
 // Document returns the document of a View that has a Graph.
 func (v View) Document() Document {
-	return Document{Node: v.Node, Matrix: v.Graph.Classes(), NICs: nicMatrix(v.Node), Domains: v.Graph.Domains(), Picked: v.Picked, Busy: v.InUse}
+	return Document{
+		Node: v.Node, Matrix: v.Graph.Classes(), NICs: nicMatrix(v.Node), Domains: v.Graph.Domains(),
+		Picked: v.Picked, Busy: v.InUse,
+	}
 }

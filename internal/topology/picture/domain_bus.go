@@ -63,7 +63,8 @@ func (f *linkArea) drawBuses(c *canvas, top, bottom int) {
 			y = (top+bottom)/2 + (2*b.lane-across+1)*busLane/2
 		}
 		color := domainColor(b.number)
-		c.openTitled(fmt.Sprintf(`fill="none" stroke="%s" stroke-width="4" stroke-linecap="round"`, color), f.domainWords(b.number-1))
+		c.openTitled(fmt.Sprintf(`fill="none" stroke="%s" stroke-width="4" stroke-linecap="round"`, color),
+			f.domainWords(b.number-1))
 		gpus := f.domains[b.number-1].gpus
 		middle := func(i int) int { return f.cards[i].x + f.cards[i].w/2 }
 		x0, x1 := middle(gpus[0]), middle(gpus[0])
@@ -78,6 +79,7 @@ func (f *linkArea) drawBuses(c *canvas, top, bottom int) {
 		}
 		c.Line(x0, y, x1, y, "")
 		c.Close()
-		pillLarge.draw(c, (x0+x1)/2, y, fmt.Sprintf(`fill="%s" stroke="%s"`, cardFill, color), color, fmt.Sprintf("MetaXLink domain %d", b.number))
+		pillLarge.draw(c, (x0+x1)/2, y, fmt.Sprintf(`fill="%s" stroke="%s"`, cardFill, color), color,
+			fmt.Sprintf("MetaXLink domain %d", b.number))
 	}
 }

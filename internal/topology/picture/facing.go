@@ -10,9 +10,9 @@ const (
 	apart     = 12 // more space between neighbours that are not GPUs
 )
 
-// splitRows puts up to maxRow GPUs into one row, and divides more into two, as equal as possible;
-// ok is false if they do not fit, or if both rows would have a part of one host bridge, or of
-// one NUMA node of several.
+// splitRows puts up to maxRow GPUs into one row, and divides more into two, as equal as
+// possible; ok is false if they do not fit, or if both rows would have a part of one host
+// bridge, or of one NUMA node of several.
 func splitRows(root *place) (rows []cardRow, ok bool) {
 	boxed := len(root.inside) != 1 // a single NUMA node is one box around all
 	if !boxed {
@@ -74,7 +74,8 @@ func (s *checkedView) drawFacing(c *canvas, root *place, rows []cardRow) (width,
 	switch {
 	case !boxed:
 		bottom += boxPad
-		c.drawBox(card{x: margin, y: s.headerHeight(), w: width - 2*margin, h: bottom - s.headerHeight()}, 14, s.headerHeight()+19, root.inside[0].label)
+		c.drawBox(card{x: margin, y: s.headerHeight(), w: width - 2*margin, h: bottom - s.headerHeight()}, 14,
+			s.headerHeight()+19, root.inside[0].label)
 	case len(rows) == 1 && f.height > 0:
 		bottom -= boxPad // the arcs begin above the boxes' edge
 	}

@@ -84,8 +84,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// What a View says in another order is the same picture, and drawing leaves the
-// View alone.
+// What a View says in another order is the same picture, and drawing leaves the View alone.
 func TestRenderersAreDeterministic(t *testing.T) {
 	for name, view := range views(t) {
 		other := view

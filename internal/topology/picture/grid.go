@@ -168,7 +168,8 @@ func (g *grid) frames(c *canvas, left int, top, ends []int) {
 	}
 	for _, b := range g.boxes {
 		y := top[b.first] - above
-		c.drawBox(card{x: left + b.x0, y: y, w: b.x1 - b.x0, h: ends[b.last] - y}, 12, y+17, shortenTo(b.label, (b.x1-b.x0-boxPad)/7))
+		c.drawBox(card{x: left + b.x0, y: y, w: b.x1 - b.x0, h: ends[b.last] - y}, 12, y+17,
+			shortenTo(b.label, (b.x1-b.x0-boxPad)/7))
 	}
 	nicsAt := g.nicsAt()
 	for _, r := range g.runs {

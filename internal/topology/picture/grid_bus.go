@@ -21,8 +21,8 @@ const (
 	trunkStep = 14
 )
 
-// routeBuses makes the buses and gives them lanes. A domain on several lines gets a trunk, in a
-// margin on the left. route returns the width of that margin.
+// routeBuses makes the buses and gives them lanes. A domain on several lines gets a trunk, in
+// a margin on the left. route returns the width of that margin.
 func (g *grid) routeBuses() (leftMargin int) {
 	var free []int // by trunk: the first line on which it is free
 	for i, d := range g.domains {
@@ -154,7 +154,8 @@ func (g *grid) busNames(c *canvas) {
 				k = g.tiles[i]
 			}
 		}
-		pillSmall.draw(c, (b.x0+b.x1)/2, g.busY(b, k.y), fmt.Sprintf(`fill="%s"`, domainColor(b.number)), cardFill, fmt.Sprintf("domain %d", b.number))
+		pillSmall.draw(c, (b.x0+b.x1)/2, g.busY(b, k.y), fmt.Sprintf(`fill="%s"`, domainColor(b.number)), cardFill,
+			fmt.Sprintf("domain %d", b.number))
 	}
 	linkDown := make([]bool, len(g.gpus))
 	for _, l := range slices.Concat(g.down, g.missing) {

@@ -265,7 +265,8 @@ func (f *linkArea) badge(c *canvas, y, width int) {
 	y += (f.depth[0] - f.depth[1]) / 2
 	f.badged = true
 	c.Line(2*margin, y, width-2*margin, y, kindLine(k))
-	pillLarge.draw(c, width/2, y, fmt.Sprintf(`fill="%s" stroke="%s"`, svg.Background, wire), svg.MutedText, shortenTo(k.String()+": "+k.Meaning(), width/9))
+	pillLarge.draw(c, width/2, y, fmt.Sprintf(`fill="%s" stroke="%s"`, svg.Background, wire), svg.MutedText,
+		shortenTo(k.String()+": "+k.Meaning(), width/9))
 }
 
 // between returns the kind of link between the rows; ok is false if pairs differ or if it is

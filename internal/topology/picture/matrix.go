@@ -15,9 +15,9 @@ import (
 
 // Matrix writes the class of every pair in the form of "mx-smi topo -m", or of "topo -n" if
 // the node has network cards: a header row; a row per GPU with X for itself, the NUMA node
-// and, if they are known, the processors ("NA" if unknown); a row per network card; a
-// legend of the words that occur; and the lost MetaXLinks. Programs that parse mx-smi's matrix can parse this one: the
-// marks of a GPU follow at the end of its row.
+// and, if they are known, the processors ("NA" if unknown); a row per network card; a legend
+// of the words that occur; and the lost MetaXLinks. Programs that parse mx-smi's matrix can
+// parse this one: the marks of a GPU follow at the end of its row.
 func Matrix(w io.Writer, v View) error {
 	s, err := v.checkView()
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
 
-// readMatrix reads a matrix back by the rules of mx-smi's: a header of GPU
-// columns and headings, a row per GPU, cells parted by blanks. It fails where a
-// cell does not begin below its column.
+// readMatrix reads a matrix back by the rules of mx-smi's: a header of GPU columns and
+// headings, a row per GPU, cells parted by blanks. It fails where a cell does not begin below
+// its column.
 func readMatrix(text string) (kinds [][]topology.Kind, numa []int, err error) {
 	lines := strings.Split(text, "\n")
 	header := lines[0]
@@ -117,8 +117,8 @@ func TestMatrixReadsBack(t *testing.T) {
 	}
 }
 
-// FuzzMatrix makes a node from bytes and reads its matrix back: the first byte
-// is the number of GPUs, then come NUMA nodes and kinds.
+// FuzzMatrix makes a node from bytes and reads its matrix back: the first byte is the number
+// of GPUs, then come NUMA nodes and kinds.
 func FuzzMatrix(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte{3, 0, 1, 255, 6, 2, 0})

@@ -16,9 +16,9 @@ type side struct {
 	gpus []string // addresses
 }
 
-// build makes a Node of GPUs with everything known about them but their links.
-// Each switch sits below a root port at the next lower bus; downstream ports and
-// root ports get numbers of their own.
+// build makes a Node of GPUs with everything known about them but their links. Each switch
+// sits below a root port at the next lower bus; downstream ports and root ports get numbers of
+// their own.
 func build(t testing.TB, name, model string, sides ...side) gpu.Node {
 	t.Helper()
 	n := gpu.NewNode(name)
@@ -148,8 +148,8 @@ func superpod(t testing.TB, size int) gpu.Node {
 	return n
 }
 
-// cascade is a host without MetaXLink: two switches below a third, a switch on
-// the other NUMA node, and beside it a GPU of which little is known.
+// cascade is a host without MetaXLink: two switches below a third, a switch on the other NUMA
+// node, and beside it a GPU of which little is known.
 func cascade(t testing.TB) gpu.Node {
 	n := build(
 		t, "c500-8-pcie", "MXC500",

@@ -22,10 +22,10 @@ const noGPU = -1
 // unknownNUMA is the label above GPUs whose NUMA node is unknown.
 const unknownNUMA = "NUMA node unknown"
 
-// buildPlaceTree builds the tree of GPUs and network cards. NUMA nodes are in the order of their numbers, the unknown one
-// last; all else is in the order of its first GPU. Of the bridges above a GPU, the tree has
-// those at which paths branch and those that the Node calls a switch. A network card is a
-// leaf with a label.
+// buildPlaceTree builds the tree of GPUs and network cards. NUMA nodes are in the order of
+// their numbers, the unknown one last; all else is in the order of its first GPU. Of the
+// bridges above a GPU, the tree has those at which paths branch and those that the Node calls
+// a switch. A network card is a leaf with a label.
 func buildPlaceTree(gpus []gpu.GPU, nics []gpu.NIC, bridgeName func(gpu.BDF) string) *place {
 	root := &place{gpu: noGPU}
 	all := slices.Clone(gpus)

@@ -11,7 +11,8 @@ func (c *canvas) drawSign(x, y, percent int, draw sign) {
 	if percent != 100 {
 		scale = fmt.Sprintf(" scale(0.%02d)", percent)
 	}
-	c.Open(fmt.Sprintf(`transform="translate(%d %d)%s" fill="none" stroke="#ffffff" stroke-width="2" stroke-linecap="round" stroke-linejoin="round"`, x, y, scale))
+	c.Open(fmt.Sprintf(
+		`transform="translate(%d %d)%s" fill="none" stroke="#ffffff" stroke-width="2" stroke-linecap="round" stroke-linejoin="round"`, x, y, scale))
 	draw(c)
 	c.Close()
 }

@@ -17,10 +17,10 @@ const (
 	minWidth = 680
 )
 
-// SVG writes the node as a self-contained picture: GPUs as cards below their PCIe switches
-// and NUMA nodes, MetaXLink as lines between them. Up to 8 GPUs are in one row, and up
-// to 16 in two rows that face each other, unless that splits a host bridge; every link is drawn,
-// but a bus joins a domain of 8 or more GPUs. Other nodes are a grid, in which a bus joins each
+// SVG writes the node as a self-contained picture: GPUs as cards below their PCIe switches and
+// NUMA nodes, MetaXLink as lines between them. Up to 8 GPUs are in one row, and up to 16 in
+// two rows that face each other, unless that splits a host bridge; every link is drawn, but a
+// bus joins a domain of 8 or more GPUs. Other nodes are a grid, in which a bus joins each
 // MetaXLink domain.
 func SVG(w io.Writer, v View) error {
 	s, err := v.checkView()
@@ -43,7 +43,8 @@ func SVG(w io.Writer, v View) error {
 	name := nodeTitle(v.Node)
 	c.Begin("topology", width, height, "GPU topology of "+name, s.description())
 	c.Dark(darkColors())
-	fmt.Fprintf(&c, `<defs><pattern id="topology-hatch" width="8" height="8" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect width="8" height="8" fill="%s"/><path d="M0 0V8" stroke="%s" stroke-width="5"/></pattern></defs>`+"\n", inUseFill, hatchLine)
+	fmt.Fprintf(&c,
+		`<defs><pattern id="topology-hatch" width="8" height="8" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect width="8" height="8" fill="%s"/><path d="M0 0V8" stroke="%s" stroke-width="5"/></pattern></defs>`+"\n", inUseFill, hatchLine)
 	c.Rect(1, 1, width-2, height-2, 16, fmt.Sprintf(`fill="%s" stroke="%s"`, svg.Background, svg.Border))
 	c.Text(margin, 42, `font-size="22" font-weight="700"`, shortenTo(name, (width-2*margin)/14))
 	subtitle := gpuCount(s.gpus) + ", " + softwareVersions(v.Node)
@@ -81,7 +82,8 @@ func (s *checkedView) description() string {
 
 // domainWords describes a domain, by its place in the list.
 func (s *checkedView) domainWords(i int) string {
-	return fmt.Sprintf("MetaXLink domain %d: GPUs %s (%s)", i+1, wording.Ranges(s.domains[i].gpus), s.domains[i].describeLinks())
+	return fmt.Sprintf("MetaXLink domain %d: GPUs %s (%s)", i+1, wording.Ranges(s.domains[i].gpus),
+		s.domains[i].describeLinks())
 }
 
 // headerHeight returns the height of the title's lines, down to the first box.

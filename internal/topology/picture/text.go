@@ -45,7 +45,8 @@ func shortenTo(s string, n int) string {
 // padTo fills s with spaces up to n columns.
 func padTo(s string, n int) string { return s + strings.Repeat(" ", max(0, n-textColumns(s))) }
 
-// softwareVersions names the driver, with its mode if that is known, and MXMACA with their versions.
+// softwareVersions names the driver, with its mode if that is known, and MXMACA with their
+// versions.
 func softwareVersions(n gpu.Node) string {
 	name := func(what, version string) string {
 		if version == "" {

@@ -32,8 +32,8 @@ type View struct {
 // numKinds is one more than the greatest kind.
 const numKinds = topology.MX + 1
 
-// errView reports a View that contradicts itself: a mark on a GPU that the node
-// does not have, or the Graph of another node.
+// errView reports a View that contradicts itself: a mark on a GPU that the node does not have,
+// or the Graph of another node.
 var errView = errors.New("invalid view")
 
 // noDomain says what is known of MetaXLink on a node without domains.
@@ -78,7 +78,10 @@ type domain struct {
 // checkView checks the View. The error is an errView.
 func (v View) checkView() (*checkedView, error) {
 	n := len(v.Node.GPUs)
-	s := &checkedView{gpus: v.Node.GPUs, nics: v.Node.NICs, graph: v.Graph, domainOf: make([]int, n), note: v.Note, users: v.Users, bridgeName: v.BridgeName, linksUnknown: v.LinksUnknown}
+	s := &checkedView{
+		gpus: v.Node.GPUs, nics: v.Node.NICs, graph: v.Graph, domainOf: make([]int, n), note: v.Note,
+		users: v.Users, bridgeName: v.BridgeName, linksUnknown: v.LinksUnknown,
+	}
 	if s.graph == nil {
 		s.graph, _ = topology.New(v.Node)
 	}

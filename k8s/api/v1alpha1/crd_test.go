@@ -27,8 +27,8 @@ import (
 
 const crdFile = "../../charts/metax-operator/crds/clusteroperators.yaml"
 
-// TestGenerated compares the definition in the chart and the copying code with the types. CONTRIBUTING.md has
-// the command that writes them.
+// TestGenerated compares the definition in the chart and the copying code with the types.
+// CONTRIBUTING.md has the command that writes them.
 func TestGenerated(t *testing.T) {
 	dir := t.TempDir()
 	command := exec.Command("go", "tool", "-modfile=../../../tools/go.mod", "controller-gen", "object", "crd", "paths=.", "output:dir="+dir)
@@ -112,8 +112,8 @@ func compile(t *testing.T, at string, s *schema.Structural) {
 	}
 }
 
-// checker returns what an API server does with an object by the definition: it fails the test if a field is
-// lost, and returns why the object is refused.
+// checker returns what an API server does with an object by the definition: it fails the test
+// if a field is lost, and returns why the object is refused.
 func checker(t *testing.T) func(string) string {
 	t.Helper()
 	var v1 apiextensionsv1.CustomResourceDefinition

@@ -1,6 +1,6 @@
-// Package v1alpha1 has the resource ClusterOperator, by which metax-operator is told what a cluster with
-// MetaX GPUs runs. Names and shape are those of the vendor's operator; fields that this version does not know
-// are kept.
+// Package v1alpha1 has the resource ClusterOperator, by which metax-operator is told what a
+// cluster with MetaX GPUs runs. Names and shape are those of the vendor's operator; fields
+// that this version does not know are kept.
 //
 // +kubebuilder:object:generate=true
 // +groupName=gpu.metax-tech.com

@@ -6,7 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// ClusterOperator is what a cluster with MetaX GPUs runs. There is one, of the name cluster-operator.
+// ClusterOperator is what a cluster with MetaX GPUs runs. There is one, of the name
+// cluster-operator.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -38,11 +39,13 @@ type ClusterOperatorList struct {
 //
 // +kubebuilder:pruning:PreserveUnknownFields
 type ClusterOperatorSpec struct {
-	// MinimalMode deploys labelgen and devicePlugin only; nodes have their own driver and MXMACA.
+	// MinimalMode deploys labelgen and devicePlugin only; nodes have their own driver and
+	// MXMACA.
 	MinimalMode bool `json:"minimalMode,omitempty"`
 	// Paused changes nothing in the cluster until it is false again.
 	Paused bool `json:"paused,omitempty"`
-	// PodTemplateSpec is merged into the pods of every component: maps are merged, lists are appended.
+	// PodTemplateSpec is merged into the pods of every component: maps are merged, lists are
+	// appended.
 	//
 	// +kubebuilder:pruning:PreserveUnknownFields
 	PodTemplateSpec *runtime.RawExtension `json:"podTemplateSpec,omitempty"`
@@ -83,8 +86,9 @@ type Switch struct {
 type Component struct {
 	// Deploy switches the component on or off.
 	Deploy *bool `json:"deploy,omitempty"`
-	// Image replaces the one of the operator's release: REPOSITORY:TAG or REPOSITORY@sha256:DIGEST. An image of
-	// the vendor's is not used, because its program does not fit.
+	// Image replaces the one of the operator's release: REPOSITORY:TAG or
+	// REPOSITORY@sha256:DIGEST. An image of the vendor's is not used, because its program does
+	// not fit.
 	//
 	// +kubebuilder:validation:MaxLength=512
 	Image string `json:"image,omitempty"`
@@ -116,7 +120,8 @@ type Log struct {
 // +kubebuilder:pruning:PreserveUnknownFields
 type DevicePlugin struct {
 	Component `json:",inline"`
-	// HealthyInterval is how many seconds lie between two looks at the health of the GPUs; 0 looks only at events.
+	// HealthyInterval is how many seconds lie between two looks at the health of the GPUs; 0
+	// looks only at events.
 	//
 	// +kubebuilder:validation:Minimum=0
 	HealthyInterval *int64 `json:"healthyInterval,omitempty"`
@@ -134,7 +139,8 @@ type Runtime struct {
 //
 // +kubebuilder:pruning:PreserveUnknownFields
 type RuntimeConfig struct {
-	// CDIMode leaves engines as they are, because they inject GPUs by CDI; it is on unless it is false.
+	// CDIMode leaves engines as they are, because they inject GPUs by CDI; it is on unless it
+	// is false.
 	CDIMode *bool `json:"cdiMode,omitempty"`
 	// SetAsDefault makes metax the runtime of containers that name none, if CDIMode is false.
 	SetAsDefault *bool `json:"setAsDefault,omitempty"`
@@ -146,8 +152,8 @@ type RuntimeConfig struct {
 // +kubebuilder:validation:XValidation:rule="has(self.deployPolicy) && self.deployPolicy == 'Never' || has(self.payload) && has(self.payload.version) && size(self.payload.version) > 0",message="payload.version must be given unless deployPolicy is Never"
 type Driver struct {
 	Component `json:",inline"`
-	// DeployPolicy is IfNotPresent, Always or Never, or in the vendor's later words PreferHost, PreferCloud or
-	// IfNotExist.
+	// DeployPolicy is IfNotPresent, Always or Never, or in the vendor's later words
+	// PreferHost, PreferCloud or IfNotExist.
 	//
 	// +kubebuilder:validation:Enum=IfNotPresent;Always;Never;PreferHost;PreferCloud;IfNotExist
 	DeployPolicy string `json:"deployPolicy,omitempty"`
@@ -159,12 +165,14 @@ type Driver struct {
 	UpgradePolicy *DriverUpgradePolicy `json:"upgradePolicy,omitempty"`
 }
 
-// DriverUpgradePolicy is how nodes that have a driver get a new one: one after the other or several at once. What is
-// not given is as in the vendor's chart. A pod with GPUs is never ended unless podDeletion or drain says so.
+// DriverUpgradePolicy is how nodes that have a driver get a new one: one after the other or
+// several at once. What is not given is as in the vendor's chart. A pod with GPUs is never
+// ended unless podDeletion or drain says so.
 //
 // +kubebuilder:pruning:PreserveUnknownFields
 type DriverUpgradePolicy struct {
-	// EnableRollout upgrades nodes. Without it a node gets the new driver when somebody deletes its driver pod.
+	// EnableRollout upgrades nodes. Without it a node gets the new driver when somebody
+	// deletes its driver pod.
 	EnableRollout bool `json:"enableRollout,omitempty"`
 	// Pause begins with no further node.
 	Pause bool `json:"pause,omitempty"`
@@ -176,22 +184,23 @@ type DriverUpgradePolicy struct {
 	//
 	// +kubebuilder:validation:Minimum=1
 	MaxFailureThreshold *int32 `json:"maxFailureThreshold,omitempty"`
-	// MaxParallel is how many nodes are upgraded at the same time: a number or a percentage, rounded up; 100% if it
-	// is not given.
+	// MaxParallel is how many nodes are upgraded at the same time: a number or a percentage,
+	// rounded up; 100% if it is not given.
 	//
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=4
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 : self.matches('^(100|[1-9][0-9]?)%$')",message="want a number from 1 or a percentage from 1% to 100%"
 	MaxParallel *intstr.IntOrString `json:"maxParallel,omitempty"`
-	// MaxUnavailable is how many nodes may be out of service at the same time, for whatever reason: a number or a
-	// percentage, rounded up. 0%, which it is if it is not given: only nodes are upgraded whose GPUs no pod uses.
+	// MaxUnavailable is how many nodes may be out of service at the same time, for whatever
+	// reason: a number or a percentage, rounded up. 0%, which it is if it is not given: only
+	// nodes are upgraded whose GPUs no pod uses.
 	//
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=4
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 0 : self.matches('^(100|[1-9]?[0-9])%$')",message="want a number from 0 or a percentage from 0% to 100%"
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
-	// UpgradeSteps are pauses: after so many nodes since the beginning, for so long. After the last one, all others
-	// follow.
+	// UpgradeSteps are pauses: after so many nodes since the beginning, for so long. After the
+	// last one, all others follow.
 	//
 	// +kubebuilder:validation:MaxItems=16
 	UpgradeSteps []DriverUpgradeStep `json:"upgradeSteps,omitempty"`
@@ -207,7 +216,8 @@ type DriverUpgradePolicy struct {
 //
 // +kubebuilder:pruning:PreserveUnknownFields
 type DriverUpgradeStep struct {
-	// Replicas is how many nodes were upgraded since the beginning: a number or a percentage, rounded up.
+	// Replicas is how many nodes were upgraded since the beginning: a number or a percentage,
+	// rounded up.
 	//
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=4
@@ -224,8 +234,8 @@ type DriverUpgradeStep struct {
 //
 // +kubebuilder:pruning:PreserveUnknownFields
 type DriverUpgradeWait struct {
-	// TimeoutSeconds is after which time pods are evicted, if podDeletion or drain says so, or the node fails. 0 is
-	// at once for the former and never for the latter.
+	// TimeoutSeconds is after which time pods are evicted, if podDeletion or drain says so, or
+	// the node fails. 0 is at once for the former and never for the latter.
 	//
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=31622400
@@ -266,7 +276,8 @@ type MACA struct {
 	CleanupConfig MACACleanup `json:"cleanupConfig,omitempty"`
 }
 
-// MACACleanup is which versions are removed when there are more than the threshold; none that a container uses.
+// MACACleanup is which versions are removed when there are more than the threshold; none that
+// a container uses.
 //
 // +kubebuilder:pruning:PreserveUnknownFields
 type MACACleanup struct {
@@ -280,7 +291,8 @@ type MACACleanup struct {
 //
 // +kubebuilder:pruning:PreserveUnknownFields
 type MACAPayload struct {
-	// Images have a tag or a digest. Those named after a card, such as maca-c500, are for nodes of its family.
+	// Images have a tag or a digest. Those named after a card, such as maca-c500, are for
+	// nodes of its family.
 	//
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MaxLength=512
@@ -295,7 +307,8 @@ type ClusterOperatorStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// GPUNodes is how many nodes have a GPU.
 	GPUNodes int32 `json:"gpuNodes"`
-	// Conditions are Ready, which sums up, and one for each component that has something to say.
+	// Conditions are Ready, which sums up, and one for each component that has something to
+	// say.
 	//
 	// +listType=map
 	// +listMapKey=type

@@ -62,26 +62,40 @@ func runCommandLine(ctx context.Context, args []string, out, errs io.Writer) int
 
 func newApp(out, errs io.Writer) *cli.App {
 	app := &cli.App{
-		Name: "kubectl-metax", HelpName: program, Usage: "see the MetaX GPUs of a cluster", Description: description("kubectl-metax"),
-		Writer: out, ErrWriter: errs, HideHelpCommand: true, HideVersion: true,
+		Name: "kubectl-metax", HelpName: program, Usage: "see the MetaX GPUs of a cluster",
+		Description: description("kubectl-metax"),
+		Writer:      out, ErrWriter: errs, HideHelpCommand: true, HideVersion: true,
 		ExitErrHandler: func(*cli.Context, error) {},
 		OnUsageError:   usageError,
 		Action:         group,
 		Commands: []*cli.Command{
 			{
-				Name: "top", Usage: "how many GPUs are free and in use: of the cluster, of nodes, by pods", Flags: watchFlags(), Action: withWatch(topCluster),
+				Name: "top", Usage: "how many GPUs are free and in use: of the cluster, of nodes, by pods", Flags: watchFlags(),
+				Action: withWatch(topCluster),
 				Subcommands: []*cli.Command{
 					{Name: "cluster", Usage: "the GPUs of all nodes together", Flags: watchFlags(), Action: withWatch(topCluster)},
-					{Name: "node", Aliases: []string{"nodes"}, ArgsUsage: "[NODE]", Usage: "the nodes, or the GPUs of one", Flags: watchFlags(), Action: withWatch(topNode)},
-					{Name: "pod", Aliases: []string{"pods"}, ArgsUsage: "[POD]", Usage: "the pods that request GPUs", Flags: append(watchFlags(), allNamespaces()), Action: withWatch(topPod)},
+					{
+						Name: "node", Aliases: []string{"nodes"}, ArgsUsage: "[NODE]", Usage: "the nodes, or the GPUs of one",
+						Flags: watchFlags(), Action: withWatch(topNode),
+					},
+					{
+						Name: "pod", Aliases: []string{"pods"}, ArgsUsage: "[POD]", Usage: "the pods that request GPUs",
+						Flags: append(watchFlags(), allNamespaces()), Action: withWatch(topPod),
+					},
 				},
 			},
 			{
 				Name: "topology", ArgsUsage: "NODE", Usage: "how the GPUs of a node are linked", Action: printTopology,
 				Flags: []cli.Flag{&cli.StringFlag{Name: "format", Value: "matrix", Usage: "matrix, tree or svg"}},
 			},
-			{Name: "why", ArgsUsage: "POD", Usage: "how each node suits a pod, and what would make a pending pod fit", Action: whyPod},
-			{Name: "bugreport", ArgsUsage: "[FILE]", Usage: "write what is known of the GPUs, without names, for others to look at", Action: writeReport},
+			{
+				Name: "why", ArgsUsage: "POD", Usage: "how each node suits a pod, and what would make a pending pod fit",
+				Action: whyPod,
+			},
+			{
+				Name: "bugreport", ArgsUsage: "[FILE]",
+				Usage: "write what is known of the GPUs, without names, for others to look at", Action: writeReport,
+			},
 			{Name: "version", Usage: "print the version", Action: printVersion},
 		},
 	}
@@ -102,11 +116,18 @@ func finish(prefix string, commands []*cli.Command) {
 
 func commonFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Value: "table", Usage: "print as `FORMAT`: table, json or yaml"},
+		&cli.StringFlag{
+			Name: "output", Aliases: []string{"o"}, Value: "table",
+			Usage: "print as `FORMAT`: table, json or yaml",
+		},
 		&cli.StringFlag{Name: "kubeconfig", Usage: "`FILE` to reach the API server with", TakesFile: true},
 		&cli.StringFlag{Name: "context", Usage: "`NAME` of the context of that file"},
 		&cli.StringFlag{Name: "namespace", Aliases: []string{"n"}, Usage: "`NAMESPACE` of pods"},
-		&cli.StringFlag{Name: "from", Usage: "read a bug report, or a `FILE` of kubectl get nodes,pods -A -o json, and ask no API server", TakesFile: true},
+		&cli.StringFlag{
+			Name:      "from",
+			Usage:     "read a bug report, or a `FILE` of kubectl get nodes,pods -A -o json, and ask no API server",
+			TakesFile: true,
+		},
 	}
 }
 
@@ -143,8 +164,8 @@ func unknownCommand(word, group string, commands []*cli.Command) error {
 	return usageErrorf("unknown command %q; see %s --help%s", word, group, wording.Meant(word, names...))
 }
 
-// counted returns an action that runs only with as many arguments as its command's usage has, and
-// with an output format that exists.
+// counted returns an action that runs only with as many arguments as its command's usage has,
+// and with an output format that exists.
 func counted(action cli.ActionFunc) cli.ActionFunc {
 	return func(c *cli.Context) error {
 		usage, n := c.Command.ArgsUsage, c.NArg()
@@ -153,9 +174,11 @@ func counted(action cli.ActionFunc) cli.ActionFunc {
 		case usage == "" && n > 0 && len(c.Command.Subcommands) > 0:
 			return unknownCommand(c.Args().First(), c.Command.HelpName, c.Command.Subcommands)
 		case usage == "" && n > 0, n > 1, usage != "" && usage[0] != '[' && n == 0:
-			return usageErrorf("%s takes %s; got %s; see %s --help", c.Command.Name, orNone(usage), wording.Count(n, "argument"), c.Command.HelpName)
+			return usageErrorf("%s takes %s; got %s; see %s --help", c.Command.Name, orNone(usage), wording.Count(n, "argument"),
+				c.Command.HelpName)
 		case !slices.Contains(formats, format):
-			return usageErrorf("unknown output format %q: %s%s", format, strings.Join(formats, ", "), wording.Meant(format, formats...))
+			return usageErrorf("unknown output format %q: %s%s", format, strings.Join(formats, ", "),
+				wording.Meant(format, formats...))
 		}
 		return action(c)
 	}

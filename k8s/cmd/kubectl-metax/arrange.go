@@ -7,8 +7,8 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// reorderOptions moves the options behind the command and before its arguments, where urfave/cli wants them:
-// users of kubectl write them anywhere.
+// reorderOptions moves the options behind the command and before its arguments, where
+// urfave/cli wants them: users of kubectl write them anywhere.
 func reorderOptions(app *cli.App, args []string) ([]string, error) {
 	var options, positional []string
 	path, commands, flags := args[:1], app.Commands, slices.Concat(commonFlags(), []cli.Flag{allNamespaces()})
@@ -28,7 +28,8 @@ func reorderOptions(app *cli.App, args []string) ([]string, error) {
 				positional, commands = append(positional, word), nil
 				continue
 			}
-			path, flags, commands = append(slices.Clone(path), word), append(flags, commands[at].Flags...), commands[at].Subcommands
+			path, flags, commands = append(slices.Clone(path), word), append(flags,
+				commands[at].Flags...), commands[at].Subcommands
 			continue
 		}
 		options = append(options, word)

@@ -68,10 +68,15 @@ func writeReport(c *cli.Context) error {
 	if _, err := atomicfile.Write(name, text, atomicfile.Options{Perm: 0o600}); err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
-	w := written{APIVersion: gpu.APIVersion, Kind: "ClusterBugreport", Path: name, Nodes: len(o.Nodes), Pods: len(o.Pods), Events: len(o.Events), Bytes: len(text), Notes: append([]string{}, o.Missing...)}
-	table := fmt.Sprintf("%s: %s, %s, %s, %d bytes\n", name, wording.Count(w.Nodes, "node"), wording.Count(w.Pods, "pod"), wording.Count(w.Events, "Event"), w.Bytes)
+	w := written{
+		APIVersion: gpu.APIVersion, Kind: "ClusterBugreport", Path: name, Nodes: len(o.Nodes), Pods: len(o.Pods),
+		Events: len(o.Events), Bytes: len(text), Notes: append([]string{}, o.Missing...),
+	}
+	table := fmt.Sprintf("%s: %s, %s, %s, %d bytes\n", name, wording.Count(w.Nodes, "node"), wording.Count(w.Pods, "pod"),
+		wording.Count(w.Events, "Event"), w.Bytes)
 	for _, note := range w.Notes {
 		table += terminal.Message(note) + "\n"
 	}
-	return printOutput(c, w, table+fmt.Sprintf("next: read it, then send it; to look at it: %s top --from %s\n", program, name))
+	return printOutput(c, w, table+
+		fmt.Sprintf("next: read it, then send it; to look at it: %s top --from %s\n", program, name))
 }

@@ -1,5 +1,5 @@
-// Command kubectl-metax is a plugin of kubectl: it shows the MetaX GPUs of a cluster from what the
-// API server knows.
+// Command kubectl-metax is a plugin of kubectl: it shows the MetaX GPUs of a cluster from what
+// the API server knows.
 package main
 
 import (

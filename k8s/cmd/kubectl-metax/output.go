@@ -16,7 +16,8 @@ import (
 
 var formats = []string{"table", "json", "yaml"}
 
-// printOutput writes a value with apiVersion and kind as -o says, or else the table for people.
+// printOutput writes a value with apiVersion and kind as -o says, or else the table for
+// people.
 func printOutput(c *cli.Context, value any, table string) error {
 	text := []byte(terminal.Lines(table))
 	if format := c.String("output"); format != "table" {
@@ -66,7 +67,10 @@ type versionOf struct {
 }
 
 func newVersion() versionOf {
-	return versionOf{APIVersion: gpu.APIVersion, Kind: "Version", Version: pluginVersion(), Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
+	return versionOf{
+		APIVersion: gpu.APIVersion, Kind: "Version", Version: pluginVersion(), Go: runtime.Version(),
+		OS: runtime.GOOS, Arch: runtime.GOARCH,
+	}
 }
 
 func (v versionOf) versionLine() string {

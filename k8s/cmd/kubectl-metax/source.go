@@ -54,7 +54,10 @@ func openSource(c *cli.Context) (source, error) {
 	if err != nil {
 		return source{}, fmt.Errorf("reach the API server: %w", err)
 	}
-	return source{reader: objects.Reader{Client: client.CoreV1(), Namespace: namespace}, client: client, namespace: namespace}, nil
+	return source{
+		reader: objects.Reader{Client: client.CoreV1(), Namespace: namespace}, client: client,
+		namespace: namespace,
+	}, nil
 }
 
 // readFile reads a file of objects; "-" is the standard input.
@@ -87,7 +90,8 @@ func (s source) clusterObjects(c *cli.Context) (objects.Objects, error) {
 	return s.reader.Cluster(c.Context)
 }
 
-// nodeObjects returns the Node of that name, with its pods and Events. It fails if the Node has no GPUs.
+// nodeObjects returns the Node of that name, with its pods and Events. It fails if the Node
+// has no GPUs.
 func (s source) nodeObjects(c *cli.Context, name string) (o objects.Objects, err error) {
 	if s.file != nil {
 		o = s.file.OfNode(name)

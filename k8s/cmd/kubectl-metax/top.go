@@ -10,7 +10,8 @@ import (
 )
 
 // errEmpty reports a cluster without GPUs.
-var errEmpty = fmt.Errorf("%wno node of this cluster has MetaX GPUs (kubectl get nodes -L metax-tech.com/gpu.installed)", errNoGPU)
+var errEmpty = fmt.Errorf(
+	"%wno node of this cluster has MetaX GPUs (kubectl get nodes -L metax-tech.com/gpu.installed)", errNoGPU)
 
 // cluster returns the objects of a cluster with GPUs.
 func cluster(c *cli.Context) (source, objects.Objects, error) {
@@ -69,7 +70,8 @@ func topPod(c *cli.Context) error {
 	}
 	v := view.NewPodList(o, namespace, name)
 	if name != "" && len(v.Items) == 0 {
-		return fmt.Errorf("no pod %q in namespace %s has GPUs or waits for some (--all-namespaces lists all)", name, namespace)
+		return fmt.Errorf("no pod %q in namespace %s has GPUs or waits for some (--all-namespaces lists all)", name,
+			namespace)
 	}
 	return printOutput(c, v, v.Text())
 }

@@ -16,8 +16,8 @@ import (
 const (
 	watchInterval = 5 * time.Second
 	watchLeast    = time.Second
-	// watchShare is how many times as long as a reading the pause after it is at least, so that large clusters are
-	// not read all the time.
+	// watchShare is how many times as long as a reading the pause after it is at least, so
+	// that large clusters are not read all the time.
 	watchShare = 10
 )
 
@@ -28,8 +28,8 @@ func watchFlags() []cli.Flag {
 	}
 }
 
-// withWatch returns an action that --watch repeats. A terminal shows the last output; elsewhere, one follows the other
-// when it differs. What fails later is said, and tried again.
+// withWatch returns an action that --watch repeats. A terminal shows the last output;
+// elsewhere, one follows the other when it differs. What fails later is said, and tried again.
 func withWatch(action cli.ActionFunc) cli.ActionFunc {
 	return func(c *cli.Context) error {
 		switch {
@@ -77,7 +77,8 @@ func watch(c *cli.Context, action cli.ActionFunc, out io.Writer) error {
 	}
 }
 
-// follow returns an output as it follows the last one: over it on a terminal, behind a line in a pipe.
+// follow returns an output as it follows the last one: over it on a terminal, behind a line in
+// a pipe.
 func follow(c *cli.Context, last, now string, out io.Writer) string {
 	const home, end, rest = "\x1b[H", "\x1b[K\n", "\x1b[J" // the cursor's; to the end of the line; of the screen
 	format := c.String("output")

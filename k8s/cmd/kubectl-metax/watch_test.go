@@ -14,7 +14,8 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// TestWatch: what has changed is printed, and what fails later is said once and tried again, until it is interrupted.
+// TestWatch: what has changed is printed, and what fails later is said once and tried again,
+// until it is interrupted.
 func TestWatch(t *testing.T) {
 	for format, want := range map[string]string{"table": "a\n\nb\n", "json": "a\nb\n", "yaml": "---\na\n---\nb\n"} {
 		synctest.Test(t, func(t *testing.T) {

@@ -28,7 +28,8 @@ func whyPod(c *cli.Context) error {
 		return err
 	}
 	if s.file == nil {
-		if err := s.reader.AddEvents(c.Context, &o, corev1.ObjectReference{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name}); err != nil {
+		if err := s.reader.AddEvents(c.Context, &o,
+			corev1.ObjectReference{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name}); err != nil {
 			return fmt.Errorf("list the Events of the pod: %w", err)
 		}
 		if err := s.reader.AddConfigs(c.Context, &o, objects.IsAware); err != nil {

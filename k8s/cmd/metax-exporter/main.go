@@ -49,17 +49,50 @@ const leaseDir = "/run/metax-container-toolkit/leases"
 func flags() []cli.Flag {
 	env := func(name string) []string { return []string{"METAX_EXPORTER_" + name} }
 	return append([]cli.Flag{
-		&cli.StringFlag{Name: "address", Value: ":8000", EnvVars: env("ADDRESS"), Usage: "address to serve on; metrics are at /metrics"},
-		&cli.StringFlag{Name: "health-socket", Value: protocol.HealthSocket, EnvVars: env("HEALTH_SOCKET"), Usage: "socket of metax-gpu-device health"},
-		&cli.StringFlag{Name: "podresources-socket", Value: podresources.Socket, EnvVars: env("PODRESOURCES_SOCKET"), Usage: "socket of the kubelet, for the pods of GPUs; empty for none"},
-		&cli.StringFlag{Name: "lease-dir", Value: leaseDir, EnvVars: env("LEASE_DIR"), Usage: "folder with the leases of metax-docker; empty for none"},
-		&cli.StringFlag{Name: "slice-dir", Value: protocol.SliceDir, EnvVars: env("SLICE_DIR"), Usage: "folder in which metax-gpu-device says whose slices of GPUs are; empty for none"},
-		&cli.BoolFlag{Name: "vendor-names", Value: true, EnvVars: env("VENDOR_NAMES"), Usage: "also serve metrics with the names, labels and units of the vendor's exporter"},
-		&cli.StringFlag{Name: "node-name", EnvVars: env("NODE_NAME"), Usage: "the node's name in those metrics; empty for that of the host"},
-		&cli.IntFlag{Name: "good-looks", Value: health.DefaultRules.Good, EnvVars: env("GOOD_LOOKS"), Usage: "looks in a row until an unhealthy GPU is healthy again"},
-		&cli.IntFlag{Name: "bad-looks", Value: health.DefaultRules.Bad, EnvVars: env("BAD_LOOKS"), Usage: "looks in a row until a GPU is unhealthy"},
-		&cli.StringSliceFlag{Name: "exclude-gpus", EnvVars: env("EXCLUDE_GPUS"), Usage: "GPUs without metrics of their health: indices, UUIDs or PCI addresses"},
-		&cli.StringSliceFlag{Name: "ignore-codes", EnvVars: env("IGNORE_CODES"), Usage: "codes of problems that do not make a GPU unhealthy"},
+		&cli.StringFlag{
+			Name: "address", Value: ":8000", EnvVars: env("ADDRESS"),
+			Usage: "address to serve on; metrics are at /metrics",
+		},
+		&cli.StringFlag{
+			Name: "health-socket", Value: protocol.HealthSocket, EnvVars: env("HEALTH_SOCKET"),
+			Usage: "socket of metax-gpu-device health",
+		},
+		&cli.StringFlag{
+			Name: "podresources-socket", Value: podresources.Socket, EnvVars: env("PODRESOURCES_SOCKET"),
+			Usage: "socket of the kubelet, for the pods of GPUs; empty for none",
+		},
+		&cli.StringFlag{
+			Name: "lease-dir", Value: leaseDir, EnvVars: env("LEASE_DIR"),
+			Usage: "folder with the leases of metax-docker; empty for none",
+		},
+		&cli.StringFlag{
+			Name: "slice-dir", Value: protocol.SliceDir, EnvVars: env("SLICE_DIR"),
+			Usage: "folder in which metax-gpu-device says whose slices of GPUs are; empty for none",
+		},
+		&cli.BoolFlag{
+			Name: "vendor-names", Value: true, EnvVars: env("VENDOR_NAMES"),
+			Usage: "also serve metrics with the names, labels and units of the vendor's exporter",
+		},
+		&cli.StringFlag{
+			Name: "node-name", EnvVars: env("NODE_NAME"),
+			Usage: "the node's name in those metrics; empty for that of the host",
+		},
+		&cli.IntFlag{
+			Name: "good-looks", Value: health.DefaultRules.Good, EnvVars: env("GOOD_LOOKS"),
+			Usage: "looks in a row until an unhealthy GPU is healthy again",
+		},
+		&cli.IntFlag{
+			Name: "bad-looks", Value: health.DefaultRules.Bad, EnvVars: env("BAD_LOOKS"),
+			Usage: "looks in a row until a GPU is unhealthy",
+		},
+		&cli.StringSliceFlag{
+			Name: "exclude-gpus", EnvVars: env("EXCLUDE_GPUS"),
+			Usage: "GPUs without metrics of their health: indices, UUIDs or PCI addresses",
+		},
+		&cli.StringSliceFlag{
+			Name: "ignore-codes", EnvVars: env("IGNORE_CODES"),
+			Usage: "codes of problems that do not make a GPU unhealthy",
+		},
 	}, logging.Flags(protocol.Exporter)...)
 }
 

@@ -1,5 +1,5 @@
-// Command metax-gpu-aware is a scheduler extender: kube-scheduler asks it which nodes suit a pod with
-// MetaX GPUs.
+// Command metax-gpu-aware is a scheduler extender: kube-scheduler asks it which nodes suit a
+// pod with MetaX GPUs.
 package main
 
 import (
@@ -47,18 +47,51 @@ func newApp() *cli.App {
 func flags() []cli.Flag {
 	env := func(name string) []string { return []string{"METAX_GPU_AWARE_" + name} }
 	return append([]cli.Flag{
-		&cli.StringFlag{Name: "address", Value: ":8080", EnvVars: env("ADDRESS"), Usage: "address on which the scheduler asks: POST /filter and /prioritize"},
-		&cli.StringFlag{Name: "tls-cert", EnvVars: env("TLS_CERT"), Usage: "file with the certificate for HTTPS; empty for HTTP"},
+		&cli.StringFlag{
+			Name: "address", Value: ":8080", EnvVars: env("ADDRESS"),
+			Usage: "address on which the scheduler asks: POST /filter and /prioritize",
+		},
+		&cli.StringFlag{
+			Name: "tls-cert", EnvVars: env("TLS_CERT"),
+			Usage: "file with the certificate for HTTPS; empty for HTTP",
+		},
 		&cli.StringFlag{Name: "tls-key", EnvVars: env("TLS_KEY"), Usage: "file with the key of the certificate"},
-		&cli.StringFlag{Name: "tls-client-ca", EnvVars: env("TLS_CLIENT_CA"), Usage: "file with the CA that signs the scheduler's certificate; empty: everybody may ask"},
-		&cli.StringFlag{Name: "metrics-address", Value: ":8081", EnvVars: env("METRICS_ADDRESS"), Usage: "address for metrics and probes; empty for none"},
-		&cli.Int64Flag{Name: "max-body", Value: foreign.MaxQuestion, EnvVars: env("MAX_BODY"), Usage: "bytes of the largest question; only with nodeCacheCapable false, questions are large"},
-		&cli.StringFlag{Name: "resource", Value: protocol.Resource, EnvVars: env("RESOURCE"), Usage: "name of the resource of whole GPUs"},
-		&cli.StringFlag{Name: "policy", Value: key.Spread.String(), EnvVars: env("POLICY"), Usage: "how nodes are compared for pods that do not say: " + alloc.PolicyWords},
-		&cli.StringFlag{Name: "namespace", Value: protocol.Namespace, EnvVars: env("NAMESPACE"), Usage: "namespace of the ConfigMap"},
-		&cli.StringFlag{Name: "config-map", EnvVars: env("CONFIG_MAP"), Usage: "name of the ConfigMap with scoreWeight and lossWeight; empty for none"},
-		&cli.StringSliceFlag{Name: "scheduler", EnvVars: env("SCHEDULER"), Usage: "schedulerName of pods that are placed with a question; an Event about a pod says that there was none"},
-		&cli.StringFlag{Name: "kubeconfig", EnvVars: env("KUBECONFIG"), Usage: "file to reach the API server with; empty in a pod"},
+		&cli.StringFlag{
+			Name: "tls-client-ca", EnvVars: env("TLS_CLIENT_CA"),
+			Usage: "file with the CA that signs the scheduler's certificate; empty: everybody may ask",
+		},
+		&cli.StringFlag{
+			Name: "metrics-address", Value: ":8081", EnvVars: env("METRICS_ADDRESS"),
+			Usage: "address for metrics and probes; empty for none",
+		},
+		&cli.Int64Flag{
+			Name: "max-body", Value: foreign.MaxQuestion, EnvVars: env("MAX_BODY"),
+			Usage: "bytes of the largest question; only with nodeCacheCapable false, questions are large",
+		},
+		&cli.StringFlag{
+			Name: "resource", Value: protocol.Resource, EnvVars: env("RESOURCE"),
+			Usage: "name of the resource of whole GPUs",
+		},
+		&cli.StringFlag{
+			Name: "policy", Value: key.Spread.String(), EnvVars: env("POLICY"),
+			Usage: "how nodes are compared for pods that do not say: " + alloc.PolicyWords,
+		},
+		&cli.StringFlag{
+			Name: "namespace", Value: protocol.Namespace, EnvVars: env("NAMESPACE"),
+			Usage: "namespace of the ConfigMap",
+		},
+		&cli.StringFlag{
+			Name: "config-map", EnvVars: env("CONFIG_MAP"),
+			Usage: "name of the ConfigMap with scoreWeight and lossWeight; empty for none",
+		},
+		&cli.StringSliceFlag{
+			Name: "scheduler", EnvVars: env("SCHEDULER"),
+			Usage: "schedulerName of pods that are placed with a question; an Event about a pod says that there was none",
+		},
+		&cli.StringFlag{
+			Name: "kubeconfig", EnvVars: env("KUBECONFIG"),
+			Usage: "file to reach the API server with; empty in a pod",
+		},
 	}, logging.Flags(protocol.Aware)...)
 }
 
@@ -111,7 +144,10 @@ func serve(c *cli.Context, o options, client corev1client.CoreV1Interface, log *
 	metrics := extender.NewMetrics(registry, cluster)
 	questions := extender.NewQuestions(c.StringSlice("scheduler"))
 	cluster.Placed = questions.Place
-	e := &extender.Extender{Cluster: cluster, Questions: questions, MaxBody: c.Int64("max-body"), Log: log, Metrics: metrics}
+	e := &extender.Extender{
+		Cluster: cluster, Questions: questions, MaxBody: c.Int64("max-body"), Log: log,
+		Metrics: metrics,
+	}
 	reporter := &extender.Reporter{Client: client, Namespace: c.String("namespace"), Metrics: metrics, Log: log}
 	var running sync.WaitGroup
 	follower := &extender.Follower{Cluster: cluster, Weigh: func(data map[string]string, over []string) {
@@ -149,7 +185,8 @@ func serve(c *cli.Context, o options, client corev1client.CoreV1Interface, log *
 	return nil
 }
 
-// client returns the client of the API server of kubeconfig, or of the pod's cluster if that is empty.
+// client returns the client of the API server of kubeconfig, or of the pod's cluster if that
+// is empty.
 func client(kubeconfig string) (corev1client.CoreV1Interface, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {

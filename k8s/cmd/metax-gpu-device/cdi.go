@@ -21,7 +21,10 @@ func cdiCommand() *cli.Command {
 	return &cli.Command{
 		Name: "cdi", Usage: "writes the CDI specs of this node, and ends; does nothing on a node without a GPU",
 		Flags: slices.Concat([]cli.Flag{
-			&cli.DurationFlag{Name: "settle", Value: 15 * time.Second, Usage: "wait up to `TIME` for a node that is still coming up", EnvVars: envVarsOf("settle")},
+			&cli.DurationFlag{
+				Name: "settle", Value: 15 * time.Second,
+				Usage: "wait up to `TIME` for a node that is still coming up", EnvVars: envVarsOf("settle"),
+			},
 		}, specFlags(), logging.Flags(protocol.Device)),
 		Action: writeSpecs,
 	}
@@ -65,7 +68,8 @@ func writeSpecs(c *cli.Context) error {
 // newWriter returns what writes CDI specs by specFlags.
 func newWriter(c *cli.Context, log *slog.Logger) (w cdispec.Writer, err error) {
 	w = cdispec.Writer{
-		EngineRoot: c.String("engine-root"), Dir: c.String("hook-dir"), Hook: c.String("hook"), Library: child.Library(), Tool: child.Tool,
+		EngineRoot: c.String("engine-root"), Dir: c.String("hook-dir"), Hook: c.String("hook"), Library: child.Library(),
+		Tool: child.Tool,
 		Warn: func(lines ...string) {
 			for _, line := range lines {
 				log.Warn(line)

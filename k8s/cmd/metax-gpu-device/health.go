@@ -35,14 +35,35 @@ func healthCommand() *cli.Command {
 	return &cli.Command{
 		Name: "health", Usage: "looks at the health of the GPUs, and answers on a socket of the pod",
 		Flags: slices.Concat(specFlags(), []cli.Flag{
-			&cli.StringFlag{Name: "socket", Value: protocol.HealthSocket, Usage: "answer on the socket at `PATH`", EnvVars: []string{"METAX_GPU_DEVICE_SOCKET"}},
-			&cli.BoolFlag{Name: "slices", Usage: "also makes and removes slices of GPUs for those who can ask", EnvVars: envVarsOf("slices")},
-			&cli.BoolFlag{Name: "keep-specs", Usage: "also writes the CDI specs again when they are gone", EnvVars: envVarsOf("keep-specs")},
-			&cli.StringFlag{Name: "kernel-log", Value: "/dev/kmsg", Usage: "count what the driver says about GPUs in the kernel's log at `PATH`; empty for none", EnvVars: envVarsOf("kernel-log")},
-			&cli.StringFlag{Name: "kernel-log-state", Value: "/tmp/kernel-log.json", Usage: "keep the counts in the file at `PATH`", EnvVars: envVarsOf("kernel-log-state")},
-			&cli.StringSliceFlag{Name: "error-level", Usage: "take an error of the driver in the kernel's log for more than a note: `MODULE:EID=LEVEL` with the level no-new-pods or jobs-in-danger", EnvVars: envVarsOf("error-level")},
+			&cli.StringFlag{
+				Name: "socket", Value: protocol.HealthSocket, Usage: "answer on the socket at `PATH`",
+				EnvVars: []string{"METAX_GPU_DEVICE_SOCKET"},
+			},
+			&cli.BoolFlag{
+				Name: "slices", Usage: "also makes and removes slices of GPUs for those who can ask",
+				EnvVars: envVarsOf("slices"),
+			},
+			&cli.BoolFlag{
+				Name: "keep-specs", Usage: "also writes the CDI specs again when they are gone",
+				EnvVars: envVarsOf("keep-specs"),
+			},
+			&cli.StringFlag{
+				Name: "kernel-log", Value: "/dev/kmsg",
+				Usage:   "count what the driver says about GPUs in the kernel's log at `PATH`; empty for none",
+				EnvVars: envVarsOf("kernel-log"),
+			},
+			&cli.StringFlag{
+				Name: "kernel-log-state", Value: "/tmp/kernel-log.json",
+				Usage: "keep the counts in the file at `PATH`", EnvVars: envVarsOf("kernel-log-state"),
+			},
+			&cli.StringSliceFlag{
+				Name:  "error-level",
+				Usage: "take an error of the driver in the kernel's log for more than a note: `MODULE:EID=LEVEL` with the level no-new-pods or jobs-in-danger", EnvVars: envVarsOf("error-level"),
+			},
 			&cli.DurationFlag{
-				Name: "interval", Value: 5 * time.Second, Usage: "wait `TIME` between looks; 0 looks only after events of the kernel", EnvVars: []string{"METAX_GPU_DEVICE_INTERVAL"},
+				Name: "interval", Value: 5 * time.Second,
+				Usage:   "wait `TIME` between looks; 0 looks only after events of the kernel",
+				EnvVars: []string{"METAX_GPU_DEVICE_INTERVAL"},
 				Action: func(_ *cli.Context, d time.Duration) error {
 					if d != 0 && d < 100*time.Millisecond {
 						return fmt.Errorf("--interval %s: want 0 or at least 100ms", d)

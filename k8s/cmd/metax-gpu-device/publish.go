@@ -10,13 +10,17 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
-// factsOf returns what is published of a Status. A GPU with virtual functions is in use if one of
-// them is.
+// factsOf returns what is published of a Status. A GPU with virtual functions is in use if one
+// of them is.
 func factsOf(s plugin.Status) publish.Facts {
-	f := publish.Facts{Node: s.Node, State: s.State, Mode: s.Mode, Blocked: s.Blocked, Edited: s.Edited, Registration: s.Registration}
+	f := publish.Facts{
+		Node: s.Node, State: s.State, Mode: s.Mode, Blocked: s.Blocked, Edited: s.Edited,
+		Registration: s.Registration,
+	}
 	for _, h := range s.Holders {
 		for _, u := range h.GPUs {
-			f.Holders = append(f.Holders, publish.Holder{GPU: u, Pod: protocol.PodName{Namespace: h.Namespace, Name: h.Pod, UID: h.UID}})
+			f.Holders = append(f.Holders,
+				publish.Holder{GPU: u, Pod: protocol.PodName{Namespace: h.Namespace, Name: h.Pod, UID: h.UID}})
 		}
 	}
 	for _, d := range s.Devices {

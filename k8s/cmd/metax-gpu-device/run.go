@@ -70,7 +70,8 @@ func run(ctx context.Context, c *cli.Context, o options, log *slog.Logger) error
 	}
 	if !root.Exists("/dev") {
 		allocator.Root = nil
-		log.Warn("device nodes are not looked at before a container starts: there is no dev in the host's root", "root", root.Dir())
+		log.Warn("device nodes are not looked at before a container starts: there is no dev in the host's root", "root",
+			root.Dir())
 	}
 	allocator.State.Load()
 	served.gpus.Backend, served.slices.Backend = allocator, allocator
@@ -113,18 +114,29 @@ func run(ctx context.Context, c *cli.Context, o options, log *slog.Logger) error
 // resources are those that the plugin serves.
 type resources struct{ gpus, slices, virtual *plugin.Resource }
 
-func newResources(c *cli.Context, o options, root *hostfs.Root, kubelet podresources.Client, log *slog.Logger) resources {
+func newResources(c *cli.Context, o options, root *hostfs.Root, kubelet podresources.Client,
+	log *slog.Logger,
+) resources {
 	list := plugin.List{HideUnhealthy: o.inventory.HideUnhealthy}
 	server := func(resource string) *plugin.Server {
-		return &plugin.Server{Dir: c.String("kubelet-dir"), Resource: resource, Log: log, Known: plugin.Known(kubelet, resource)}
+		return &plugin.Server{
+			Dir: c.String("kubelet-dir"), Resource: resource, Log: log,
+			Known: plugin.Known(kubelet, resource),
+		}
 	}
 	r := resources{
 		gpus: &plugin.Resource{
 			Server: server(c.String("resource")), List: list,
 			Modes: []protocol.Mode{protocol.ModeNative, protocol.ModeShared, protocol.ModeVGPU},
 		},
-		slices:  &plugin.Resource{Server: server(protocol.SliceResource), List: list, Modes: []protocol.Mode{protocol.ModeSGPU}},
-		virtual: &plugin.Resource{Server: server(protocol.VFIOResource), VFIO: &plugin.VFIO{Root: root, EngineRoot: c.String("engine-root")}},
+		slices: &plugin.Resource{
+			Server: server(protocol.SliceResource), List: list,
+			Modes: []protocol.Mode{protocol.ModeSGPU},
+		},
+		virtual: &plugin.Resource{
+			Server: server(protocol.VFIOResource),
+			VFIO:   &plugin.VFIO{Root: root, EngineRoot: c.String("engine-root")},
+		},
 	}
 	r.virtual.Backend = r.virtual.VFIO
 	return r

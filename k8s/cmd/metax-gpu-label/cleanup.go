@@ -16,8 +16,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/slicefile"
 )
 
-// cleanupCommand are the steps of uninstalling the chart. They are in this program because its image is
-// on every node.
+// cleanupCommand are the steps of uninstalling the chart. They are in this program because its
+// image is on every node.
 func cleanupCommand() *cli.Command {
 	return &cli.Command{
 		Name: "cleanup", Usage: "removes what the chart's programs left, after they have ended",
@@ -33,7 +33,10 @@ func cleanupCommand() *cli.Command {
 					&cli.StringSliceFlag{Name: "log-dir", Usage: "`DIR` with log files; can be repeated"},
 					&cli.StringFlag{Name: "nfd-file", Usage: "features file of Node Feature Discovery"},
 					directory("koordlet-dir", "", "the file of metax-gpu-device for Koordinator's koordlet"),
-					&cli.StringFlag{Name: "podresources-socket", Value: podresources.Socket, Usage: "`SOCKET` on which the kubelet lists the devices of pods"},
+					&cli.StringFlag{
+						Name: "podresources-socket", Value: podresources.Socket,
+						Usage: "`SOCKET` on which the kubelet lists the devices of pods",
+					},
 				},
 			},
 			{
@@ -44,7 +47,9 @@ func cleanupCommand() *cli.Command {
 				},
 			},
 			{
-				Name: "nodes", Usage: "waits for the pods that remove the files, and removes labels, annotations and conditions of all Nodes", Action: cleanNodes,
+				Name:   "nodes",
+				Usage:  "waits for the pods that remove the files, and removes labels, annotations and conditions of all Nodes",
+				Action: cleanNodes,
 				Flags: []cli.Flag{
 					&cli.StringFlag{Name: "namespace", EnvVars: []string{"NAMESPACE"}, Usage: "namespace of --daemonset"},
 					&cli.StringFlag{Name: "daemonset", Usage: "DaemonSet that removes the files; empty: do not wait"},
@@ -61,15 +66,17 @@ func directory(name, value, holds string) cli.Flag {
 }
 
 func logger(c *cli.Context) *slog.Logger {
-	log := slog.New(slog.NewJSONHandler(c.App.Writer, nil)).With("program", protocol.Label, "command", c.Command.FullName())
+	log := slog.New(slog.NewJSONHandler(c.App.Writer, nil)).With("program", protocol.Label, "command",
+		c.Command.FullName())
 	slog.SetDefault(log) // of libraries
 	return log
 }
 
 func cleanFiles(c *cli.Context) error {
 	return cleanup.Files{
-		Run: c.String("run-dir"), Lib: c.String("lib-dir"), CDI: c.String("cdi-dir"), Slices: slicefile.Dir(c.String("slice-dir")),
-		Logs: c.StringSlice("log-dir"), Features: c.String("nfd-file"), Koordlet: c.String("koordlet-dir"),
+		Run: c.String("run-dir"), Lib: c.String("lib-dir"), CDI: c.String("cdi-dir"),
+		Slices: slicefile.Dir(c.String("slice-dir")),
+		Logs:   c.StringSlice("log-dir"), Features: c.String("nfd-file"), Koordlet: c.String("koordlet-dir"),
 		List: podresources.New(c.String("podresources-socket")).List, Log: logger(c),
 	}.Remove(c.Context)
 }

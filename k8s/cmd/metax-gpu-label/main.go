@@ -57,16 +57,38 @@ func flags() []cli.Flag {
 	return append([]cli.Flag{
 		&cli.StringFlag{Name: "node-name", EnvVars: append(env("NODE_NAME"), "NODE_NAME"), Usage: "name of the node object"},
 		&cli.StringFlag{Name: "root", Value: "/", EnvVars: env("ROOT"), Usage: "directory that stands for the host's /"},
-		&cli.StringFlag{Name: "product", Value: string(label.ProductManual), EnvVars: env("PRODUCT"), Usage: "value of gpu.product: manual (C500) or mx-smi (MXC500)"},
-		&cli.StringFlag{Name: "output", Value: toLabels, EnvVars: env("OUTPUT"), Usage: "labels (on the node object) or nfd (a features file of Node Feature Discovery)"},
-		&cli.StringFlag{Name: "nfd-file", Value: "/etc/kubernetes/node-feature-discovery/features.d/metax-gpu-label", EnvVars: env("NFD_FILE"), Usage: "features file that --output=nfd writes"},
+		&cli.StringFlag{
+			Name: "product", Value: string(label.ProductManual), EnvVars: env("PRODUCT"),
+			Usage: "value of gpu.product: manual (C500) or mx-smi (MXC500)",
+		},
+		&cli.StringFlag{
+			Name: "output", Value: toLabels, EnvVars: env("OUTPUT"),
+			Usage: "labels (on the node object) or nfd (a features file of Node Feature Discovery)",
+		},
+		&cli.StringFlag{
+			Name: "nfd-file", Value: "/etc/kubernetes/node-feature-discovery/features.d/metax-gpu-label",
+			EnvVars: env("NFD_FILE"), Usage: "features file that --output=nfd writes",
+		},
 		&cli.DurationFlag{Name: "interval", Value: time.Minute, EnvVars: env("INTERVAL"), Usage: "time between two readings"},
 		&cli.BoolFlag{Name: "once", EnvVars: env("ONCE"), Usage: "exit when the labels are written"},
-		&cli.BoolFlag{Name: "validate", EnvVars: env("VALIDATE"), Usage: "also say whether the node can give GPUs to containers; only with --output=labels"},
-		&cli.StringFlag{Name: "engine-root", Value: "/", EnvVars: env("ENGINE_ROOT"), Usage: "directory of the host below which the container engine finds its files, for --validate"},
-		&cli.StringFlag{Name: "ready-file", Value: "/run/metax-container-toolkit/validation/ready", EnvVars: env("READY_FILE"), Usage: "file that exists while this program runs with --validate and finds the node ready"},
-		&cli.StringFlag{Name: "metrics-address", EnvVars: env("METRICS_ADDRESS"), Usage: "address of /metrics and the probes, such as :8000; empty: none"},
-		&cli.StringFlag{Name: "kubeconfig", EnvVars: env("KUBECONFIG"), Usage: "file to reach the API server with; empty in a pod"},
+		&cli.BoolFlag{
+			Name: "validate", EnvVars: env("VALIDATE"),
+			Usage: "also say whether the node can give GPUs to containers; only with --output=labels",
+		},
+		&cli.StringFlag{
+			Name: "engine-root", Value: "/", EnvVars: env("ENGINE_ROOT"),
+			Usage: "directory of the host below which the container engine finds its files, for --validate",
+		},
+		&cli.StringFlag{Name: "ready-file", Value: "/run/metax-container-toolkit/validation/ready", EnvVars: env(
+			"READY_FILE"), Usage: "file that exists while this program runs with --validate and finds the node ready"},
+		&cli.StringFlag{
+			Name: "metrics-address", EnvVars: env("METRICS_ADDRESS"),
+			Usage: "address of /metrics and the probes, such as :8000; empty: none",
+		},
+		&cli.StringFlag{
+			Name: "kubeconfig", EnvVars: env("KUBECONFIG"),
+			Usage: "file to reach the API server with; empty in a pod",
+		},
 	}, logging.Flags(protocol.Label)...)
 }
 
@@ -125,7 +147,8 @@ func run(c *cli.Context) error {
 // newValidator returns what --validate looks with.
 func newValidator(c *cli.Context, host *hostfs.Root, log *slog.Logger) (*validate.Validator, error) {
 	if c.String("output") != toLabels {
-		return nil, fmt.Errorf("--validate reads the Node object, which --output=%s does not: use --output=%s", c.String("output"), toLabels)
+		return nil, fmt.Errorf("--validate reads the Node object, which --output=%s does not: use --output=%s",
+			c.String("output"), toLabels)
 	}
 	config, err := apiConfig(c.String("kubeconfig"))
 	if err != nil {
@@ -136,7 +159,8 @@ func newValidator(c *cli.Context, host *hostfs.Root, log *slog.Logger) (*validat
 		return nil, err
 	}
 	return &validate.Validator{
-		Host: host, EngineRoot: c.String("engine-root"), Client: client, Node: c.String("node-name"), File: c.String("ready-file"), Log: log,
+		Host: host, EngineRoot: c.String("engine-root"), Client: client, Node: c.String("node-name"),
+		File: c.String("ready-file"), Log: log,
 	}, nil
 }
 
@@ -165,7 +189,8 @@ func output(c *cli.Context, log *slog.Logger) (write, error) {
 	return (&labeler.Node{Client: client, Name: c.String("node-name"), Log: log}).Write, nil
 }
 
-// apiConfig returns how to reach the API server of kubeconfig, or of the pod's cluster if that is empty.
+// apiConfig returns how to reach the API server of kubeconfig, or of the pod's cluster if that
+// is empty.
 func apiConfig(kubeconfig string) (*rest.Config, error) {
 	config, err := rest.InClusterConfig()
 	if kubeconfig != "" {

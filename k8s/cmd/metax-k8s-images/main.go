@@ -1,4 +1,5 @@
-// Command metax-k8s-images brings the images and charts behind it to a cluster without internet.
+// Command metax-k8s-images brings the images and charts behind it to a cluster without
+// internet.
 package main
 
 import (
@@ -33,15 +34,21 @@ func newApp() *cli.App {
 			},
 			{
 				Name: "push", Usage: "pushes images and charts to a registry", ArgsUsage: "DOMAIN/PROJECT " + files, Action: push,
-				Description: "Log in before, with \"docker login\" or \"helm registry login\".\n\n" + example("push hub.example.com/metax maca.tar.xz"),
-				Flags:       []cli.Flag{&cli.BoolFlag{Name: "plain-http", Usage: "the registry has no TLS"}},
+				Description: "Log in before, with \"docker login\" or \"helm registry login\".\n\n" +
+					example("push hub.example.com/metax maca.tar.xz"),
+				Flags: []cli.Flag{&cli.BoolFlag{Name: "plain-http", Usage: "the registry has no TLS"}},
 			},
 			{
-				Name: "load", Usage: "loads the images into the engine of this node, where there is no registry", ArgsUsage: files, Action: load,
+				Name: "load", Usage: "loads the images into the engine of this node, where there is no registry", ArgsUsage: files,
+				Action:      load,
 				Description: example("load --engine docker"),
 				Flags: []cli.Flag{
-					&cli.StringFlag{Name: "engine", Value: "containerd", Usage: "`NAME` of the engine: " + strings.Join(archive.Engines(), ", ")},
-					&cli.StringFlag{Name: "project", Value: "ghcr.io/metax-ctk", Usage: "`DOMAIN/PROJECT` before the names of the images, the value registry of the charts"},
+					&cli.StringFlag{Name: "engine", Value: "containerd", Usage: "`NAME` of the engine: " +
+						strings.Join(archive.Engines(), ", ")},
+					&cli.StringFlag{
+						Name: "project", Value: "ghcr.io/metax-ctk",
+						Usage: "`DOMAIN/PROJECT` before the names of the images, the value registry of the charts",
+					},
 				},
 			},
 			{
@@ -51,7 +58,10 @@ func newApp() *cli.App {
 			{
 				Name: "add", Usage: "writes a file like this one that also has other images", ArgsUsage: files, Action: add,
 				Description: example("add --to with-maca.run maca.tar.xz"),
-				Flags:       []cli.Flag{&cli.StringFlag{Name: "to", Usage: "`FILE` to write, which must not exist", Required: true}},
+				Flags: []cli.Flag{&cli.StringFlag{
+					Name: "to", Usage: "`FILE` to write, which must not exist",
+					Required: true,
+				}},
 			},
 		},
 		ExitErrHandler: func(*cli.Context, error) {},
@@ -94,7 +104,8 @@ func push(c *cli.Context) error {
 		if err := archive.Push(c.Context, f.Parts, to, c.Bool("plain-http"), printer(c)); err != nil {
 			return err
 		}
-		fmt.Fprintf(c.App.Writer, "to install: helm install oci://%s/metax-operator -n metax-operator --create-namespace --generate-name --wait --set registry=%s\n", to, to)
+		fmt.Fprintf(c.App.Writer,
+			"to install: helm install oci://%s/metax-operator -n metax-operator --create-namespace --generate-name --wait --set registry=%s\n", to, to)
 		return nil
 	})
 }

@@ -27,9 +27,18 @@ func driverCommands() []*cli.Command {
 				&cli.StringFlag{Name: "reports-dir", Value: report.Dir, Usage: "directory `DIR` for the report"},
 				&cli.StringFlag{Name: "pod-uid", EnvVars: []string{"POD_UID"}, Usage: "`UID` of this pod, which its reports have"},
 				&cli.StringFlag{Name: "payload", Usage: "directory `DIR` that driver-payload wrote", Required: true},
-				&cli.StringFlag{Name: "record", Value: "/run/metax-container-toolkit/driver/record.json", Usage: "`FILE` with what was loaded, gone after a boot"},
-				&cli.StringFlag{Name: "kubelet-dir", Value: "/var/lib/kubelet/device-plugins", Usage: "directory `DIR` of device plugins"},
-				&cli.StringFlag{Name: "podresources-socket", Value: podresources.Socket, Usage: "`SOCKET` on which the kubelet lists the devices of pods"},
+				&cli.StringFlag{
+					Name: "record", Value: "/run/metax-container-toolkit/driver/record.json",
+					Usage: "`FILE` with what was loaded, gone after a boot",
+				},
+				&cli.StringFlag{
+					Name: "kubelet-dir", Value: "/var/lib/kubelet/device-plugins",
+					Usage: "directory `DIR` of device plugins",
+				},
+				&cli.StringFlag{
+					Name: "podresources-socket", Value: podresources.Socket,
+					Usage: "`SOCKET` on which the kubelet lists the devices of pods",
+				},
 				&cli.BoolFlag{Name: "prefer-host", Usage: "use a driver of the host"},
 				&cli.BoolFlag{Name: "simulated", Usage: "the host is simulated: its driver is files"},
 				&cli.DurationFlag{Name: "interval", Value: 5 * time.Second, Usage: "`TIME` between two looks"},

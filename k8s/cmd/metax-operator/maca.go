@@ -22,16 +22,23 @@ func macaCommand() *cli.Command {
 		Flags: append([]cli.Flag{
 			reports, opt,
 			&cli.StringFlag{Name: "root", Value: "/host", Usage: "`DIR` at which the files of the host are"},
-			&cli.StringFlag{Name: "engine-root", Value: "/", Usage: "`DIR` of the host below which the container engine finds them"},
+			&cli.StringFlag{
+				Name: "engine-root", Value: "/",
+				Usage: "`DIR` of the host below which the container engine finds them",
+			},
 			&cli.StringFlag{Name: "proc", Value: "/host/proc", Usage: "`DIR` at which /proc of the host is"},
 			&cli.StringFlag{Name: "hook", Value: "/metax-hook", Usage: "the metax-hook to copy, at `PATH` in this container"},
-			&cli.StringFlag{Name: "cleanup-policy", Value: mxmaca.Never, Usage: "which versions are removed: Never, OlderVersionFirst or OlderTimestampFirst"},
+			&cli.StringFlag{
+				Name: "cleanup-policy", Value: mxmaca.Never,
+				Usage: "which versions are removed: Never, OlderVersionFirst or OlderTimestampFirst",
+			},
 			&cli.IntFlag{Name: "threshold", Value: 5, Usage: "`NUMBER` of versions that may be there before one is removed"},
 			&cli.DurationFlag{Name: "interval", Value: time.Minute, Usage: "`TIME` between two looks"},
 		}, logging.Flags(protocol.Operator)...),
 		Subcommands: []*cli.Command{
 			{
-				Name: "prepare", Usage: "makes room for copies, puts this program where payload images can run it, and ends", Action: prepareMACA,
+				Name: "prepare", Usage: "makes room for copies, puts this program where payload images can run it, and ends",
+				Action: prepareMACA,
 				Flags: []cli.Flag{
 					reports, opt,
 					&cli.StringFlag{Name: "program", Usage: "`PATH` for this program", Required: true},
@@ -80,7 +87,8 @@ func installMACA(c *cli.Context) error {
 		},
 	}
 	return mxmaca.Agent{
-		Opt: c.String("opt"), Proc: c.String("proc"), Reports: c.String("reports-dir"), Policy: policy, Specs: writer.WriteSoftware, Log: log,
+		Opt: c.String("opt"), Proc: c.String("proc"), Reports: c.String("reports-dir"), Policy: policy,
+		Specs: writer.WriteSoftware, Log: log,
 	}.Run(c.Context, c.Duration("interval"))
 }
 

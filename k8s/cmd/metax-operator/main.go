@@ -1,4 +1,5 @@
-// Command metax-operator deploys what a cluster with MetaX GPUs needs, as a ClusterOperator says.
+// Command metax-operator deploys what a cluster with MetaX GPUs needs, as a ClusterOperator
+// says.
 package main
 
 import (
@@ -41,26 +42,35 @@ func newApp() *cli.App {
 			{
 				Name: "controller", Usage: "follows the ClusterOperator until it is stopped", Action: control,
 				Flags: append([]cli.Flag{
-					&cli.StringFlag{Name: "namespace", EnvVars: []string{"NAMESPACE"}, Usage: "`NAMESPACE` of what is deployed", Required: true},
+					&cli.StringFlag{
+						Name: "namespace", EnvVars: []string{"NAMESPACE"}, Usage: "`NAMESPACE` of what is deployed",
+						Required: true,
+					},
 					&cli.StringFlag{Name: "release", Value: protocol.Operator, Usage: "`NAME` in the labels of what is deployed"},
 					&cli.StringFlag{Name: "values", Usage: "`FILE` with values of the chart metax-gpu-extensions"},
 					&cli.StringFlag{Name: "values-sha256", Usage: "`SUM` that the file of --values has to have; empty for any"},
 					&cli.StringFlag{Name: "aware-namespace", Usage: "`NAMESPACE` of metax-gpu-aware; empty without it"},
 					&cli.BoolFlag{Name: "driver-upgrades", Usage: "upgrade the driver of nodes, which needs more rights"},
-					&cli.StringFlag{Name: "on-fatal", Value: string(faults.None), Usage: "what follows where a GPU is lost to its pods: none, taint or evict, which needs more rights"},
+					&cli.StringFlag{
+						Name: "on-fatal", Value: string(faults.None),
+						Usage: "what follows where a GPU is lost to its pods: none, taint or evict, which needs more rights",
+					},
 					&cli.StringFlag{Name: "health-address", Value: ":8081", Usage: "`ADDRESS` of /healthz and /readyz"},
 					&cli.StringFlag{Name: "metrics-address", Value: "0", Usage: "`ADDRESS` of /metrics; 0 for none"},
 					kubeconfig,
 				}, logging.Flags(protocol.Operator)...),
 			},
 			{
-				Name: "define", Usage: "makes the definition of ClusterOperator that of this version, and ends", Flags: []cli.Flag{kubeconfig},
+				Name: "define", Usage: "makes the definition of ClusterOperator that of this version, and ends",
+				Flags: []cli.Flag{kubeconfig},
 				Action: func(c *cli.Context) error {
-					return removal(c, time.Minute, func(ctx context.Context, r controller.Removal) error { return r.Define(ctx, charts.CRD) })
+					return removal(c, time.Minute,
+						func(ctx context.Context, r controller.Removal) error { return r.Define(ctx, charts.CRD) })
 				},
 			},
 			{
-				Name: "undefine", Usage: "deletes the controllers' Lease, and the definition of ClusterOperator unless an object is left, and ends",
+				Name:  "undefine",
+				Usage: "deletes the controllers' Lease, and the definition of ClusterOperator unless an object is left, and ends",
 				Flags: []cli.Flag{
 					&cli.StringFlag{Name: "namespace", Usage: "`NAMESPACE` of the Lease", Required: true},
 					kubeconfig,
@@ -79,7 +89,8 @@ func newApp() *cli.App {
 				},
 				Action: func(c *cli.Context) error {
 					grace := c.Duration("grace")
-					return removal(c, grace+time.Minute, func(ctx context.Context, r controller.Removal) error { return r.Object(ctx, grace) })
+					return removal(c, grace+time.Minute,
+						func(ctx context.Context, r controller.Removal) error { return r.Object(ctx, grace) })
 				},
 			},
 		}...),
@@ -100,14 +111,16 @@ func control(c *cli.Context) error {
 			return err
 		}
 		if is, want := fmt.Sprintf("%x", sha256.Sum256(values)), c.String("values-sha256"); want != "" && is != want {
-			return fmt.Errorf("the values in %s have SHA-256 %s, and the release has %s: somebody changed them beside helm; to put them right: helm upgrade --reuse-values", name, is, want)
+			return fmt.Errorf(
+				"the values in %s have SHA-256 %s, and the release has %s: somebody changed them beside helm; to put them right: helm upgrade --reuse-values", name, is, want)
 		}
 	}
 	onFatal, err := faults.ParseMode(c.String("on-fatal"))
 	if err != nil {
 		return fmt.Errorf("--on-fatal: %w", err)
 	}
-	manifests, err := plan.NewManifests(charts.Extensions, charts.Operator, values, c.String("release"), c.String("namespace"))
+	manifests, err := plan.NewManifests(charts.Extensions, charts.Operator, values, c.String("release"),
+		c.String("namespace"))
 	if err != nil {
 		return err
 	}
@@ -116,7 +129,9 @@ func control(c *cli.Context) error {
 		return err
 	}
 	return controller.Run(c.Context, config, controller.Options{
-		Namespace: c.String("namespace"), AwareNamespace: c.String("aware-namespace"), Health: c.String("health-address"), Metrics: c.String("metrics-address"), Manifests: manifests, Upgrades: c.Bool("driver-upgrades"), OnFatal: onFatal, Log: log,
+		Namespace: c.String("namespace"), AwareNamespace: c.String("aware-namespace"), Health: c.String("health-address"),
+		Metrics: c.String("metrics-address"), Manifests: manifests, Upgrades: c.Bool("driver-upgrades"), OnFatal: onFatal,
+		Log: log,
 	})
 }
 
@@ -135,10 +150,12 @@ func removal(c *cli.Context, limit time.Duration, step func(context.Context, con
 	log := slog.New(slog.NewJSONHandler(c.App.Writer, nil)).With("program", protocol.Operator, "command", c.Command.Name)
 	slog.SetDefault(log) // of libraries
 	// The roles of a hook are a moment old, and the API server may not know them yet.
-	return cleanup.Retry(ctx, func(ctx context.Context) error { return step(ctx, controller.Removal{Client: client, Log: log}) })
+	return cleanup.Retry(ctx,
+		func(ctx context.Context) error { return step(ctx, controller.Removal{Client: client, Log: log}) })
 }
 
-// apiConfig returns how to reach the API server of --kubeconfig, or of the pod's cluster without it.
+// apiConfig returns how to reach the API server of --kubeconfig, or of the pod's cluster
+// without it.
 func apiConfig(c *cli.Context) (config *rest.Config, err error) {
 	if name := c.String("kubeconfig"); name != "" {
 		config, err = clientcmd.BuildConfigFromFlags("", name)

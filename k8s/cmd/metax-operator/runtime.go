@@ -18,14 +18,18 @@ import (
 
 func runtimeCommand() *cli.Command {
 	return &cli.Command{
-		Name: "container-runtime", Usage: "sets the container engines of this node up, and reports on them until it is stopped",
+		Name:  "container-runtime",
+		Usage: "sets the container engines of this node up, and reports on them until it is stopped",
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "host", Value: "/host", Usage: "`DIR` at which the root of the host is"},
 			&cli.StringFlag{Name: "programs", Value: "/", Usage: "`DIR` of this image with metax-runtime and metax-hook"},
 			&cli.StringFlag{Name: "reports-dir", Value: report.Dir, Usage: "`DIR` for the report"},
 			&cli.BoolFlag{Name: "set-as-default", Usage: "make metax the runtime of containers that name none"},
 			&cli.BoolFlag{Name: "remove", Usage: "take back what was set up"},
-			&cli.BoolFlag{Name: "once", Usage: "change and restart engines if that is needed, and end; without it none is changed, except by --remove"},
+			&cli.BoolFlag{
+				Name:  "once",
+				Usage: "change and restart engines if that is needed, and end; without it none is changed, except by --remove",
+			},
 			&cli.DurationFlag{Name: "interval", Value: 30 * time.Second, Usage: "look again after this `TIME`"},
 		}, logging.Flags(protocol.Runtime)...),
 		Action: setEnginesUp,
@@ -42,7 +46,10 @@ func setEnginesUp(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	e := enginesetup.Engines{Root: host, Run: child.Below(host.Dir()), Programs: c.String("programs"), Default: c.Bool("set-as-default"), Log: log}
+	e := enginesetup.Engines{
+		Root: host, Run: child.Below(host.Dir()), Programs: c.String("programs"),
+		Default: c.Bool("set-as-default"), Log: log,
+	}
 	look := func(ctx context.Context) (r report.Report, ok bool) {
 		if c.Bool("remove") {
 			r = e.TakeBack(ctx)
@@ -50,7 +57,10 @@ func setEnginesUp(c *cli.Context) error {
 		}
 		return e.SetUp(ctx, c.Bool("once")), true
 	}
-	loop := keep.Loop{Write: keep.Files(c.String("reports-dir"), report.Runtime), Log: log, Interval: c.Duration("interval")}
+	loop := keep.Loop{
+		Write: keep.Files(c.String("reports-dir"), report.Runtime), Log: log,
+		Interval: c.Duration("interval"),
+	}
 	if !c.Bool("once") {
 		loop.Run(c.Context, look)
 		return nil

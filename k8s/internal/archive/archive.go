@@ -22,7 +22,8 @@ const (
 	layoutFile  = "oci-layout"
 )
 
-// Part is an image or a chart. One of the two values is there: an image of several architectures, or anything else.
+// Part is an image or a chart. One of the two values is there: an image of several
+// architectures, or anything else.
 type Part struct {
 	Name, Tag string
 	Index     v1.ImageIndex

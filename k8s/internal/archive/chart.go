@@ -30,7 +30,10 @@ func NewChart(name, version string, description, packed []byte) (Part, error) {
 	raw, err := json.Marshal(v1.Manifest{
 		SchemaVersion: 2, MediaType: types.OCIManifestSchema1,
 		Config: v1.Descriptor{MediaType: chartConfig, Digest: config, Size: size},
-		Layers: []v1.Descriptor{{MediaType: "application/vnd.cncf.helm.chart.content.v1.tar+gzip", Digest: digest, Size: int64(len(packed))}},
+		Layers: []v1.Descriptor{{
+			MediaType: "application/vnd.cncf.helm.chart.content.v1.tar+gzip", Digest: digest,
+			Size: int64(len(packed)),
+		}},
 	})
 	if err != nil {
 		return Part{}, err

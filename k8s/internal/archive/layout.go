@@ -12,7 +12,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// maxManifest bounds what is read into memory: indexes, manifests and configurations of images.
+// maxManifest bounds what is read into memory: indexes, manifests and configurations of
+// images.
 const maxManifest = 8 << 20
 
 // blobs are those of an OCI layout.

@@ -18,7 +18,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/atomicfile"
 )
 
-// engines are the commands that load images from their standard input, where the kubelet looks for them.
+// engines are the commands that load images from their standard input, where the kubelet looks
+// for them.
 var engines = map[string][]string{
 	"containerd": {"ctr", "-n", "k8s.io", "images", "import", "-"},
 	"k3s":        {"k3s", "ctr", "-n", "k8s.io", "images", "import", "-"},
@@ -29,8 +30,8 @@ var engines = map[string][]string{
 // Engines are the names of the engines.
 func Engines() []string { return slices.Sorted(maps.Keys(engines)) }
 
-// Load loads the images of an architecture into an engine of this machine, by their names below a project, and calls
-// each with the name of each. Charts are left out.
+// Load loads the images of an architecture into an engine of this machine, by their names
+// below a project, and calls each with the name of each. Charts are left out.
 func Load(ctx context.Context, parts []Part, engine, project, arch string, each func(reference string)) error {
 	command, ok := engines[engine]
 	if !ok {

@@ -11,14 +11,16 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// Push pushes parts to a registry, below a project of it, and calls each with the name of each, as NAME:TAG@DIGEST. The
-// login is that of docker's configuration (docker login, helm registry login).
+// Push pushes parts to a registry, below a project of it, and calls each with the name of
+// each, as NAME:TAG@DIGEST. The login is that of docker's configuration (docker login, helm
+// registry login).
 func Push(ctx context.Context, parts []Part, to string, plain bool, each func(reference string)) error {
 	var options []name.Option
 	if plain {
 		options = append(options, name.Insecure)
 	}
-	if _, err := name.NewRepository(to+"/x", append(options, name.StrictValidation)...); err != nil || !strings.Contains(to, "/") {
+	if _, err := name.NewRepository(to+"/x", append(options, name.StrictValidation)...); err != nil ||
+		!strings.Contains(to, "/") {
 		return fmt.Errorf("%q is not a registry with a project: want DOMAIN/PROJECT, such as hub.example.com/metax", to)
 	}
 	with := []remote.Option{remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain)}

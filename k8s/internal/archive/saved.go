@@ -14,8 +14,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
-// Saved returns the images of a file that an engine wrote, as "docker save" does, also compressed with gzip or xz.
-// What is unpacked for that goes to the directory dir, and has to stay while the images are used.
+// Saved returns the images of a file that an engine wrote, as "docker save" does, also
+// compressed with gzip or xz. What is unpacked for that goes to the directory dir, and has to
+// stay while the images are used.
 func Saved(ctx context.Context, file, dir string) (parts []Part, err error) {
 	defer func() {
 		if err != nil {

@@ -15,8 +15,8 @@ type File struct {
 	dir     string // of what was unpacked
 }
 
-// OpenSelf opens the archive behind the running program, and beside it the images of files that an engine wrote (see
-// Saved). Close removes what was unpacked for that.
+// OpenSelf opens the archive behind the running program, and beside it the images of files
+// that an engine wrote (see Saved). Close removes what was unpacked for that.
 func OpenSelf(ctx context.Context, files []string) (f *File, err error) {
 	f = &File{}
 	defer func() {

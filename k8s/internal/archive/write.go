@@ -56,7 +56,8 @@ type writer struct {
 	has map[v1.Hash]bool
 }
 
-// file writes a file as it is: images are compressed already, and an uncompressed file can be read at any place.
+// file writes a file as it is: images are compressed already, and an uncompressed file can be
+// read at any place.
 func (w *writer) file(name string, from io.Reader) error {
 	to, err := w.zip.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Store})
 	if err == nil {

@@ -17,13 +17,13 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/reader"
 )
 
-// Sources are what an Exporter asks at a scrape. Pods, Slices and Leases are nil where the node has
-// no kubelet to ask, no directory of slice files, or no leases.
+// Sources are what an Exporter asks at a scrape. Pods, Slices and Leases are nil where the
+// node has no kubelet to ask, no directory of slice files, or no leases.
 type Sources struct {
 	Readings func(context.Context) (reader.Readings, error)
 	Pods     func(context.Context) ([]podresources.Container, error)
-	// Slices returns which devices of the kubelet slices, and GPUs that are given whole beside slices,
-	// belong to, by their UUIDs.
+	// Slices returns which devices of the kubelet slices, and GPUs that are given whole beside
+	// slices, belong to, by their UUIDs.
 	Slices func() (map[string]protocol.SliceFile, error)
 	Leases func() ([]usage.Lease, error)
 }
@@ -41,12 +41,13 @@ const Timeout = 8 * time.Second
 // MaxAge is how old readings may be, and for how long what a silent reader said counts.
 const MaxAge = 30 * time.Second
 
-// patience is how long a scrape waits for readings, which come from the vendor's library. Later ones are for the
-// next scrape, and until then the last ones count, unless they are too old.
+// patience is how long a scrape waits for readings, which come from the vendor's library.
+// Later ones are for the next scrape, and until then the last ones count, unless they are too
+// old.
 const patience = time.Second
 
-// leastAge is how long a Snapshot is used again, so that many scrapers do not make the vendor's
-// software work.
+// leastAge is how long a Snapshot is used again, so that many scrapers do not make the
+// vendor's software work.
 const leastAge = time.Second
 
 // Exporter knows the state of one node.
@@ -72,11 +73,14 @@ type Exporter struct {
 
 // New returns an Exporter that has not seen anything.
 func New(sources Sources, rules Rules, log *slog.Logger) *Exporter {
-	return &Exporter{sources: sources, rules: rules, log: log, now: time.Now, wait: patience, silent: time.Now(), failed: map[string]string{}}
+	return &Exporter{
+		sources: sources, rules: rules, log: log, now: time.Now, wait: patience, silent: time.Now(),
+		failed: map[string]string{},
+	}
 }
 
-// See takes note of a report, as reader.Client.Watch gives them: one with the token of the last
-// one says that the reader does not answer.
+// See takes note of a report, as reader.Client.Watch gives them: one with the token of the
+// last one says that the reader does not answer.
 func (e *Exporter) See(r reader.Report) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -125,7 +129,10 @@ func (e *Exporter) take(ctx context.Context) metrics.Snapshot {
 	asked.Wait()
 
 	e.mu.Lock()
-	s := metrics.Snapshot{Node: e.report.Node, Health: e.state, LookAt: e.report.At, Sources: map[string]bool{metrics.FromReader: e.silent.IsZero()}}
+	s := metrics.Snapshot{
+		Node: e.report.Node, Health: e.state, LookAt: e.report.At,
+		Sources: map[string]bool{metrics.FromReader: e.silent.IsZero()},
+	}
 	silent := e.silent
 	e.mu.Unlock()
 	s.Users = metrics.UsersOf(s.Node, pods, slices, leases)

@@ -135,8 +135,9 @@ func TestNothingFreezes(t *testing.T) {
 	}
 }
 
-// TestLateReadings: a library that hangs delays no scrape for longer than the patience. Meanwhile the last readings
-// count, until they are too old; late ones are for a later scrape, and nobody asks again before.
+// TestLateReadings: a library that hangs delays no scrape for longer than the patience.
+// Meanwhile the last readings count, until they are too old; late ones are for a later scrape,
+// and nobody asks again before.
 func TestLateReadings(t *testing.T) {
 	w, e := newWorld(t)
 	w.see(e, "a")
@@ -171,8 +172,8 @@ func TestLateReadings(t *testing.T) {
 	}
 }
 
-// TestSilentReader: the GPUs of a reader that does not answer are unknown after some looks, and
-// nothing else is said of them after some time.
+// TestSilentReader: the GPUs of a reader that does not answer are unknown after some looks,
+// and nothing else is said of them after some time.
 func TestSilentReader(t *testing.T) {
 	w, e := newWorld(t)
 	if s := e.Take(); s.Sources[metrics.FromReader] || len(s.Health.GPUs) != 0 {
@@ -199,7 +200,8 @@ func TestSilentReader(t *testing.T) {
 	}
 }
 
-// TestRules: a GPU is healthy by the rules that the plugin has, and one that is left out has no health.
+// TestRules: a GPU is healthy by the rules that the plugin has, and one that is left out has
+// no health.
 func TestRules(t *testing.T) {
 	w, e := newWorld(t)
 	e.rules = Rules{Rules: health.Rules{Good: 2, Bad: 1, Failed: 1}, Exclude: []string{w.node.GPUs[1].BDF.String()}}

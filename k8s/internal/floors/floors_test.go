@@ -21,8 +21,8 @@ const (
 	rooms  = module + "k8s/internal/"
 )
 
-// houses are the folders of internal that belong to one program. A package of a house imports its own house and the
-// shared rooms, which are all other folders of internal.
+// houses are the folders of internal that belong to one program. A package of a house imports
+// its own house and the shared rooms, which are all other folders of internal.
 var houses = []string{"agent", "device", "exporter", "kubectl", "label", "operator", "scheduler"}
 
 // shared are the shared rooms, with the shared rooms that each may import.
@@ -41,8 +41,8 @@ var crossings = map[string]string{
 // What a pure package may not import, nor what it depends on.
 var impure = []string{"golang.org/x/sys/unix", "log/slog", "net", "net/http", "os", "os/exec", "syscall"}
 
-// values are packages with doors of which pure packages use the values alone. What is below them is not looked at, but
-// for processes.
+// values are packages with doors of which pure packages use the values alone. What is below
+// them is not looked at, but for processes.
 var values = map[string]string{
 	"internal/cdi":                    "the names of devices",
 	"internal/discover":               "NotLoaded and LinksUnknown, which judge a Node",
@@ -111,7 +111,8 @@ func TestFloors(t *testing.T) {
 	}
 }
 
-// TestPure looks at all that those packages depend on which docs/kubernetes-architecture.md calls pure.
+// TestPure looks at all that those packages depend on which docs/kubernetes-architecture.md
+// calls pure.
 func TestPure(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/kubernetes-architecture.md")
 	if err != nil {

@@ -1,6 +1,6 @@
 // Package label decides which labels a Kubernetes node with MetaX GPUs has. Of renders a Node
-// as labels; State counts the readings that it takes before a node is said to have no GPU; Plan
-// compares the wanted labels with those of the node object and with who wrote them.
+// as labels; State counts the readings that it takes before a node is said to have no GPU;
+// Plan compares the wanted labels with those of the node object and with who wrote them.
 //
 // All of it is pure: package labeler reads the host and writes the labels.
 //

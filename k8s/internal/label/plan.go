@@ -18,8 +18,8 @@ import (
 // for ever, and a label that a person removed by mistake comes back.
 const Rewrites = 3
 
-// Written is what is known of the labels that were applied to a node object. Of the zero Written
-// nothing is known.
+// Written is what is known of the labels that were applied to a node object. Of the zero
+// Written nothing is known.
 type Written struct {
 	node   types.UID
 	labels map[string]writing // by name
@@ -113,8 +113,8 @@ func changed(isThere bool, now, value, others string) string {
 
 func isOwn(manager string) bool { return manager == protocol.Label }
 
-// managersOf returns who wrote each label of a node object, sorted. Entries that cannot be read
-// are left out.
+// managersOf returns who wrote each label of a node object, sorted. Entries that cannot be
+// read are left out.
 func managersOf(node metav1.ObjectMeta) map[string][]string {
 	all := map[string][]string{}
 	for _, entry := range node.ManagedFields {

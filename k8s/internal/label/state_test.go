@@ -9,7 +9,8 @@ import (
 )
 
 // TestNext has sequences of readings: "g" has GPUs, "." certainly none, "!" cannot tell. After
-// each the node has the labels of its GPUs (g), those of a node without (n), or what it had (-).
+// each the node has the labels of its GPUs (g), those of a node without (n), or what it had
+// (-).
 func TestNext(t *testing.T) {
 	for name, test := range map[string]struct{ readings, want string }{
 		"GPUs at once":                   {"g g", "g g"},

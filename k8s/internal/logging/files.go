@@ -124,8 +124,8 @@ func beginOf(e os.DirEntry, program string) (time.Time, bool) {
 	return begin, ok && log && err == nil && e.Type().IsRegular()
 }
 
-// Remove removes the logs of programs from a directory. Files with other names stay; a directory that is
-// missing has none.
+// Remove removes the logs of programs from a directory. Files with other names stay; a
+// directory that is missing has none.
 func Remove(dir string, programs ...string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, os.ErrNotExist) {

@@ -21,8 +21,8 @@ const Fatal = slog.LevelError + 4
 // slogLevels are levels for slog, by position.
 var slogLevels = []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError, Fatal}
 
-// Flags returns the options of a program's log, with their variables of the environment, such as
-// METAX_GPU_DEVICE_LOG_LEVEL.
+// Flags returns the options of a program's log, with their variables of the environment, such
+// as METAX_GPU_DEVICE_LOG_LEVEL.
 func Flags(program string) []cli.Flag {
 	variable := func(name string) []string {
 		return []string{strings.ToUpper(strings.ReplaceAll(program+"-"+name, "-", "_"))}
@@ -48,16 +48,19 @@ func Flags(program string) []cli.Flag {
 	}
 	period := func(text string) error { _, err := parsePeriod(text); return err }
 	return []cli.Flag{
-		text("log-dir", "/var/log/metax", "also write the log to files in the directory `DIR`; none if empty", func(string) error { return nil }),
-		text("log-level", "info", "log what is at least of this `LEVEL`: debug, info, warning, error or fatal", oneOf(levels...)),
+		text("log-dir", "/var/log/metax", "also write the log to files in the directory `DIR`; none if empty",
+			func(string) error { return nil }),
+		text("log-level", "info", "log what is at least of this `LEVEL`: debug, info, warning, error or fatal",
+			oneOf(levels...)),
 		text("log-format", "json", "the `FORM` of the log: json or text", oneOf("json", "text")),
 		text("log-rotation-time", "1w", "begin a new file after this `TIME`: a number with w, d or h", period),
 		text("log-max-age", "26w", "remove files that end before this `TIME`: a number with w, d or h", period),
 	}
 }
 
-// New returns the log of a program by its Flags, which writes to out and to files. It begins with the version of the
-// program. What libraries log by Go's own packages goes there too. The Closer closes the file. An error is that a flag has no valid value.
+// New returns the log of a program by its Flags, which writes to out and to files. It begins
+// with the version of the program. What libraries log by Go's own packages goes there too. The
+// Closer closes the file. An error is that a flag has no valid value.
 func New(c *cli.Context, program string, out io.Writer) (*slog.Logger, io.Closer, error) {
 	rotation, err := parsePeriod(c.String("log-rotation-time"))
 	if err != nil {

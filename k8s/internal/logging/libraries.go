@@ -7,8 +7,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// TakeKlog makes what Kubernetes' libraries log by klog lines of the log that New made last. It is called once, before
-// anything logs.
+// TakeKlog makes what Kubernetes' libraries log by klog lines of the log that New made last.
+// It is called once, before anything logs.
 func TakeKlog() { klog.SetSlogLogger(slog.New(latest{})) }
 
 // latest is the handler of slog's default logger at the time of a line.

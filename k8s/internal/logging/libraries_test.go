@@ -14,7 +14,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// TestLibraries: each line that a library logs is one of the program's log, with the host's paths.
+// TestLibraries: each line that a library logs is one of the program's log, with the host's
+// paths.
 func TestLibraries(t *testing.T) {
 	before := slog.Default()
 	t.Cleanup(func() {

@@ -49,7 +49,8 @@ func (r Reader) Cluster(ctx context.Context) (Objects, error) {
 	err = r.pods(ctx, metav1.NamespaceAll, running, keep)
 	if apierrors.IsForbidden(err) && r.Namespace != "" {
 		o.Pods = nil
-		o.Missing = append(o.Missing, fmt.Sprintf("pods of other namespaces than %s are not counted: you may not list them", r.Namespace))
+		o.Missing = append(o.Missing,
+			fmt.Sprintf("pods of other namespaces than %s are not counted: you may not list them", r.Namespace))
 		err = r.pods(ctx, r.Namespace, running, keep)
 	}
 	if apierrors.IsForbidden(err) {
@@ -77,9 +78,10 @@ func (r Reader) Node(ctx context.Context, name string) (Objects, error) {
 		return Objects{}, explained(err)
 	}
 	o := Objects{Nodes: []corev1.Node{*n}}
-	err = r.pods(ctx, metav1.NamespaceAll, fields.OneTermEqualSelector("spec.nodeName", name).String(), func(p *corev1.Pod) {
-		o.Pods = append(o.Pods, *p)
-	})
+	err = r.pods(ctx, metav1.NamespaceAll, fields.OneTermEqualSelector("spec.nodeName", name).String(),
+		func(p *corev1.Pod) {
+			o.Pods = append(o.Pods, *p)
+		})
 	if apierrors.IsForbidden(err) {
 		o.Missing = append(o.Missing, "the pods of the node are not known: you may not list them")
 	} else if err != nil {
@@ -102,7 +104,10 @@ func (r Reader) AddEvents(ctx context.Context, o *Objects, about corev1.ObjectRe
 		namespace = metav1.NamespaceDefault
 	}
 	if about.Kind != "" {
-		opts.FieldSelector = fields.Set{"involvedObject.kind": about.Kind, "involvedObject.name": about.Name}.AsSelector().String()
+		opts.FieldSelector = fields.Set{
+			"involvedObject.kind": about.Kind,
+			"involvedObject.name": about.Name,
+		}.AsSelector().String()
 	}
 	err := forEachListed(ctx, func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
 		return r.Client.Events(namespace).List(ctx, opts)
@@ -114,8 +119,8 @@ func (r Reader) AddEvents(ctx context.Context, o *Objects, about corev1.ObjectRe
 	return err
 }
 
-// AddConfigs adds the ConfigMaps that the programs among the pods follow, of those programs that follows
-// reports.
+// AddConfigs adds the ConfigMaps that the programs among the pods follow, of those programs
+// that follows reports.
 func (r Reader) AddConfigs(ctx context.Context, o *Objects, follows func(*corev1.Pod) bool) error {
 	seen := map[string]bool{}
 	for i := range o.Pods {
@@ -157,7 +162,8 @@ func (r Reader) AddAsked(ctx context.Context, o *Objects) error {
 	return nil
 }
 
-// Config returns the data that holds of a ConfigMap that people edit, with the chart's values for it.
+// Config returns the data that holds of a ConfigMap that people edit, with the chart's values
+// for it.
 func (o Objects) Config(namespace, name string) map[string]string {
 	parts := map[string]map[string]string{}
 	for _, c := range o.Configs {
@@ -188,8 +194,10 @@ func explained(err error) error {
 	return err
 }
 
-// IsRefusal reports whether the API server answered an error that asking again does not change.
+// IsRefusal reports whether the API server answered an error that asking again does not
+// change.
 func IsRefusal(err error) bool {
 	var status apierrors.APIStatus
-	return errors.As(err, &status) && status.Status().Code < http.StatusInternalServerError && status.Status().Code != http.StatusTooManyRequests
+	return errors.As(err, &status) && status.Status().Code < http.StatusInternalServerError &&
+		status.Status().Code != http.StatusTooManyRequests
 }

@@ -12,7 +12,8 @@ import (
 
 // configNames are the names of the ConfigMaps that the programs of the chart follow.
 var configNames = []string{
-	protocol.ConfigMapName, protocol.ValuesOf(protocol.ConfigMapName), protocol.AwareConfigMapName, protocol.ValuesOf(protocol.AwareConfigMapName),
+	protocol.ConfigMapName, protocol.ValuesOf(protocol.ConfigMapName), protocol.AwareConfigMapName,
+	protocol.ValuesOf(protocol.AwareConfigMapName),
 }
 
 // filterAndSort leaves out what has nothing to do with GPUs, and sorts the rest.
@@ -45,7 +46,8 @@ func (o *Objects) filterAndSort() {
 	})
 }
 
-// LastTime returns when an Event happened last, by those of its fields that its writer has set.
+// LastTime returns when an Event happened last, by those of its fields that its writer has
+// set.
 func LastTime(e corev1.Event) time.Time {
 	last := e.LastTimestamp.Time
 	if e.Series != nil && e.Series.LastObservedTime.After(last) {

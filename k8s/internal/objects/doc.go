@@ -1,6 +1,7 @@
-// Package objects has the objects of a cluster that say what its GPUs do: Nodes, pods, Events and
-// the ConfigMap of modes, with the API server or a file of kubectl or of a bug report as their source.
+// Package objects has the objects of a cluster that say what its GPUs do: Nodes, pods, Events
+// and the ConfigMap of modes, with the API server or a file of kubectl or of a bug report as
+// their source.
 //
-// Nothing else is read: neither the kubelet nor a node. What an annotation says is up to package
-// protocol, and what it means for a person to package view.
+// Nothing else is read: neither the kubelet nor a node. What an annotation says is up to
+// package protocol, and what it means for a person to package view.
 package objects

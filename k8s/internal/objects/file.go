@@ -15,8 +15,8 @@ var ErrFile = errors.New("not a file of Kubernetes objects")
 // MaxFile is the greatest size of a file, in bytes.
 const MaxFile = 256 << 20
 
-// Parse reads a list in JSON or YAML, as "kubectl get nodes,pods,events -A -o json" and a bug report
-// write it, and leaves out what has nothing to do with GPUs. The error is an ErrFile.
+// Parse reads a list in JSON or YAML, as "kubectl get nodes,pods,events -A -o json" and a bug
+// report write it, and leaves out what has nothing to do with GPUs. The error is an ErrFile.
 func Parse(text []byte) (Objects, error) {
 	if len(text) > MaxFile {
 		return Objects{}, fmt.Errorf("%w: %d bytes; at most %d are read", ErrFile, len(text), MaxFile)

@@ -21,8 +21,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// TestFixture makes testdata/cluster.yaml, which the tests of several packages read: a cluster as
-// kubectl would print it, with annotations as metax-gpu-device writes them.
+// TestFixture makes testdata/cluster.yaml, which the tests of several packages read: a cluster
+// as kubectl would print it, with annotations as metax-gpu-device writes them.
 func TestFixture(t *testing.T) {
 	b, c := node(t, "node-b.example.com", 8), node(t, "node-c", 8)
 	annotate(t, &b, "c500-8", protocol.NodeState{Generation: 9, GPUs: 8, Free: []int{0, 1, 2}, Unhealthy: []int{3}, Outside: []int{6, 7}})

@@ -13,15 +13,16 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
-// Unread is a ConfigMap that has the name of one that a program follows, in a namespace that the program does not read.
+// Unread is a ConfigMap that has the name of one that a program follows, in a namespace that
+// the program does not read.
 type Unread struct {
 	Namespace, Name string
 	Program         string
 	Reads           string // the namespace that the program reads
 }
 
-// followed are the ConfigMaps that people edit, with the programs that follow them. Other projects have a driver-config
-// too: only one with a key of ours is meant.
+// followed are the ConfigMaps that people edit, with the programs that follow them. Other
+// projects have a driver-config too: only one with a key of ours is meant.
 var followed = []struct {
 	name, program string
 	keys          []string
@@ -32,17 +33,22 @@ var followed = []struct {
 	{protocol.DriverConfigMap, protocol.Operator, []string{"node-vfnums", "nodes-config"}},
 }
 
-// addUnread reads, of all namespaces, the ConfigMaps that programs of the cluster would follow, if the user may.
+// addUnread reads, of all namespaces, the ConfigMaps that programs of the cluster would
+// follow, if the user may.
 func (r Reader) addUnread(ctx context.Context, o *Objects) error {
 	var found []corev1.ConfigMap
 	for _, f := range followed {
-		if !slices.ContainsFunc(o.Pods, func(p corev1.Pod) bool { return IsProgram(&p) && p.Labels[nameLabel] == f.program }) {
+		if !slices.ContainsFunc(o.Pods,
+			func(p corev1.Pod) bool { return IsProgram(&p) && p.Labels[nameLabel] == f.program }) {
 			continue
 		}
 		// Version 0 is what the API server has in memory.
 		err := forEachListed(ctx, func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
 			return r.Client.ConfigMaps(metav1.NamespaceAll).List(ctx, opts)
-		}, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, f.name).String(), ResourceVersion: "0"}, func(c *corev1.ConfigMap) {
+		}, metav1.ListOptions{
+			FieldSelector:   fields.OneTermEqualSelector(metav1.ObjectNameField, f.name).String(),
+			ResourceVersion: "0",
+		}, func(c *corev1.ConfigMap) {
 			found = append(found, *c)
 		})
 		if err != nil && !apierrors.IsForbidden(err) {
@@ -53,7 +59,8 @@ func (r Reader) addUnread(ctx context.Context, o *Objects) error {
 	return nil
 }
 
-// unreadConfigs returns those of ConfigMaps that no program follows, although one runs in another namespace.
+// unreadConfigs returns those of ConfigMaps that no program follows, although one runs in
+// another namespace.
 func unreadConfigs(configs []corev1.ConfigMap, pods []corev1.Pod) (all []Unread) {
 	for _, f := range followed {
 		var read []string

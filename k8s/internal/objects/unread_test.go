@@ -6,7 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestUnread: a ConfigMap that a program follows in another namespace is told, that of another project is not.
+// TestUnread: a ConfigMap that a program follows in another namespace is told, that of another
+// project is not.
 func TestUnread(t *testing.T) {
 	o, err := Parse([]byte(`
 kind: List

@@ -1,4 +1,5 @@
-// Package program runs the command line of a program of the cluster side, and copies the program.
+// Package program runs the command line of a program of the cluster side, and copies the
+// program.
 package program
 
 import (
@@ -16,9 +17,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
-// Main runs an app of a version until it ends, or until Kubernetes or a person asks it to stop: by the end of the
-// app's context, which is no error; a second signal kills it. An error is printed with the name of the
-// program, and the exit code is 1.
+// Main runs an app of a version until it ends, or until Kubernetes or a person asks it to
+// stop: by the end of the app's context, which is no error; a second signal kills it. An error
+// is printed with the name of the program, and the exit code is 1.
 func Main(app *cli.App, version string) {
 	logging.TakeKlog()
 	app.Version = version
@@ -31,8 +32,8 @@ func Main(app *cli.App, version string) {
 	}
 }
 
-// CopySelf writes the running program, which needs no library, to a file that may be there. It fails unless the copy
-// is whole.
+// CopySelf writes the running program, which needs no library, to a file that may be there. It
+// fails unless the copy is whole.
 func CopySelf(to string) error {
 	self, err := os.Open("/proc/self/exe")
 	if err != nil {

@@ -8,18 +8,20 @@ import (
 	"time"
 )
 
-// AskedConfigMap is the name of the ConfigMap in which the scheduler extenders of a cluster say which schedulers ask.
-// Its keys are AskedKey and UnaskedKey with the name of a scheduler.
+// AskedConfigMap is the name of the ConfigMap in which the scheduler extenders of a cluster
+// say which schedulers ask. Its keys are AskedKey and UnaskedKey with the name of a scheduler.
 const AskedConfigMap = "metax-gpu-aware-asked"
 
-// The beginnings of the keys: the time of a scheduler's latest question, a minute old at most, and the time and the
-// pod, "TIME NAMESPACE/NAME", of the latest that it placed without one. The times are RFC 3339.
+// The beginnings of the keys: the time of a scheduler's latest question, a minute old at most,
+// and the time and the pod, "TIME NAMESPACE/NAME", of the latest that it placed without one.
+// The times are RFC 3339.
 const (
 	AskedKey   = "asked."
 	UnaskedKey = "unasked."
 )
 
-// NotAskedReason is the reason of the Event about a pod that its scheduler placed without a question.
+// NotAskedReason is the reason of the Event about a pod that its scheduler placed without a
+// question.
 const NotAskedReason = "MetaXGPUNotAsked"
 
 // Asked is what the extenders know of a scheduler that is meant to ask.
@@ -28,7 +30,8 @@ type Asked struct {
 	Pod           string    // that of Unasked, as NAMESPACE/NAME
 }
 
-// IsSilent reports whether a scheduler has placed a pod without a question, and has not asked since.
+// IsSilent reports whether a scheduler has placed a pod without a question, and has not asked
+// since.
 func (a Asked) IsSilent() bool { return a.Unasked.After(a.Last) }
 
 // maxSchedulers is how many schedulers are read.
@@ -36,7 +39,8 @@ const maxSchedulers = 32
 
 var podPath = regexp.MustCompile(`^[a-z0-9.-]{1,253}/[a-z0-9.-]{1,253}$`)
 
-// ParseAsked reads the data of the ConfigMap, by the names of the schedulers. What is not understood counts as absent.
+// ParseAsked reads the data of the ConfigMap, by the names of the schedulers. What is not
+// understood counts as absent.
 func ParseAsked(data map[string]string) map[string]Asked {
 	all := map[string]Asked{}
 	for _, key := range slices.Sorted(maps.Keys(data)) {

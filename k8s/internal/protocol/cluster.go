@@ -11,8 +11,9 @@ var (
 	trial   = regexp.MustCompile(`\. To try without one: metax-ctk --node \S+ topology print`)
 )
 
-// InCluster returns a text of packages that the node tool shares as a cluster's administrator needs it: files by their
-// paths on the host, and no next step that only a host with the node tool has.
+// InCluster returns a text of packages that the node tool shares as a cluster's administrator
+// needs it: files by their paths on the host, and no next step that only a host with the node
+// tool has.
 func InCluster(text string) string {
 	text = mounted.ReplaceAllString(text, "${1}/")
 	text = record.ReplaceAllString(text, "; "+Device+" records the node when its pod there starts")

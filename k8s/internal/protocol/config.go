@@ -28,14 +28,15 @@ const (
 
 // ModeSettings are what a DeviceConfig says about one node.
 type ModeSettings struct {
-	// Mode is empty if the configured one is not valid: then the node keeps the mode that it has.
+	// Mode is empty if the configured one is not valid: then the node keeps the mode that it
+	// has.
 	Mode Mode
 	// Shares is how often each GPU is given in ModeShared.
 	Shares int
 }
 
-// DeviceConfig is the content of the ConfigMap metax-device-config. The zero value is that of one
-// that does not exist.
+// DeviceConfig is the content of the ConfigMap metax-device-config. The zero value is that of
+// one that does not exist.
 type DeviceConfig struct {
 	// Over are the keys that people edited and that the chart's values say otherwise.
 	Over []string
@@ -55,11 +56,11 @@ type scope struct {
 
 const maxConfig = 1 << 20 // as large as a ConfigMap can be
 
-// ParseDeviceConfig reads the data of the ConfigMap. What is not valid is left out, and is among
-// the problems that For returns.
+// ParseDeviceConfig reads the data of the ConfigMap. What is not valid is left out, and is
+// among the problems that For returns.
 //
-// While something is not understood that may have been meant for any node, a node has another mode only by an entry with
-// its name: a misspelt key must not end a mode.
+// While something is not understood that may have been meant for any node, a node has another
+// mode only by an entry with its name: a misspelt key must not end a mode.
 func ParseDeviceConfig(data map[string]string) DeviceConfig {
 	var c DeviceConfig
 	size := 0
@@ -169,9 +170,9 @@ func (s scope) isFor(node string, labels map[string]string) bool {
 	return true
 }
 
-// For returns the settings of a node: each field as the entry with the node's name states it, else
-// the first entry whose labels the node has, else cluster-config. problems are in what concerns this
-// node, each one line that can be printed.
+// For returns the settings of a node: each field as the entry with the node's name states it,
+// else the first entry whose labels the node has, else cluster-config. problems are in what
+// concerns this node, each one line that can be printed.
 func (c DeviceConfig) For(node string, labels map[string]string) (settings ModeSettings, problems []string) {
 	settings = ModeSettings{Mode: ModeNative, Shares: DefaultShares}
 	problems = slices.Clone(c.problems)
@@ -238,7 +239,8 @@ func (s scope) hasUnknownField() bool {
 	return false
 }
 
-// field reads a field into the settings, unless a scope before had it. It returns what is wrong.
+// field reads a field into the settings, unless a scope before had it. It returns what is
+// wrong.
 func (s scope) field(key string, settings *ModeSettings, known bool) string {
 	value := s.fields[key]
 	switch key {
@@ -254,7 +256,8 @@ func (s scope) field(key string, settings *ModeSettings, known bool) string {
 			}
 		}
 		if !valid {
-			return fmt.Sprintf("mode %.40q is not known; want %s, %s, %s or %s", mode, ModeNative, ModeSGPU, ModeShared, ModeVGPU)
+			return fmt.Sprintf("mode %.40q is not known; want %s, %s, %s or %s", mode, ModeNative, ModeSGPU, ModeShared,
+				ModeVGPU)
 		}
 	case "shareNums":
 		n, ok := value.(float64)

@@ -9,12 +9,13 @@ import (
 	"strings"
 )
 
-// ValuesOf returns the name of the ConfigMap with what the chart's values say, for that of a ConfigMap that people
-// edit. Helm states no data of the latter, so that no upgrade and no rollback takes an edit back.
+// ValuesOf returns the name of the ConfigMap with what the chart's values say, for that of a
+// ConfigMap that people edit. Helm states no data of the latter, so that no upgrade and no
+// rollback takes an edit back.
 func ValuesOf(name string) string { return name + "-values" }
 
-// Edit returns the data that holds: each key of the edits, and of the values those that the edits do not have. over are
-// the keys, sorted, that the values say otherwise.
+// Edit returns the data that holds: each key of the edits, and of the values those that the
+// edits do not have. over are the keys, sorted, that the values say otherwise.
 func Edit(values, edits map[string]string) (data map[string]string, over []string) {
 	data = maps.Clone(values)
 	if data == nil {
@@ -29,7 +30,8 @@ func Edit(values, edits map[string]string) (data map[string]string, over []strin
 	return data, over
 }
 
-// Overrides says which keys of a ConfigMap hold instead of the chart's values; empty without such keys.
+// Overrides says which keys of a ConfigMap hold instead of the chart's values; empty without
+// such keys.
 func Overrides(name string, over []string) string {
 	if len(over) == 0 {
 		return ""
@@ -49,8 +51,8 @@ func Sum(data map[string]string) string {
 // notes are what of a ConfigMap is not applied, one line each.
 type notes struct {
 	lines []string
-	// unclear is the first that was not understood. It may have been meant for any node, so that a node which no entry
-	// names keeps what it has.
+	// unclear is the first that was not understood. It may have been meant for any node, so
+	// that a node which no entry names keeps what it has.
 	unclear string
 }
 
@@ -74,8 +76,8 @@ func (n *notes) markUnclear(what string) {
 	}
 }
 
-// whyUnnamedKeeps is why a node that no entry names keeps what it has; nothing if what it has goes. named reports whether every
-// name of the ConfigMap is known to be that of a node.
+// whyUnnamedKeeps is why a node that no entry names keeps what it has; nothing if what it has
+// goes. named reports whether every name of the ConfigMap is known to be that of a node.
 func (n *notes) whyUnnamedKeeps(named bool) string {
 	switch {
 	case n.unclear != "":

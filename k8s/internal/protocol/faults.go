@@ -28,17 +28,19 @@ type PodName struct {
 // Faults is the value of FaultsAnnotation, in the order of the node.
 type Faults []Fault
 
-// The codes of a GPU of which the driver has logged an error that the administrator takes for more than a note.
+// The codes of a GPU of which the driver has logged an error that the administrator takes for
+// more than a note.
 const (
 	LoggedCode = "kernel-log"
-	// LoggedFatalCode is the one of an error that puts the jobs of the GPU in danger. It ends no pod: anybody who can
-	// make a driver log something could otherwise end the pods of others.
+	// LoggedFatalCode is the one of an error that puts the jobs of the GPU in danger. It ends
+	// no pod: anybody who can make a driver log something could otherwise end the pods of
+	// others.
 	LoggedFatalCode = "kernel-log-fatal"
 )
 
-// IsFatal reports whether a problem of a GPU with the code of package health ends what runs on it: the GPU is gone, or
-// the vendor's software cannot use it. Missing device nodes and a change of the driver stop no container that has the
-// GPU open.
+// IsFatal reports whether a problem of a GPU with the code of package health ends what runs on
+// it: the GPU is gone, or the vendor's software cannot use it. Missing device nodes and a
+// change of the driver stop no container that has the GPU open.
 func IsFatal(code string) bool {
 	switch code {
 	case health.Missing, health.NotListed, health.PCILink, health.Vendor, LoggedFatalCode:
@@ -47,7 +49,8 @@ func IsFatal(code string) bool {
 	return strings.HasPrefix(code, health.Vendor+"-") && health.IsCode(code)
 }
 
-// The limits of Faults. Pods beyond mostFaultPods are left out until some of the others have ended.
+// The limits of Faults. Pods beyond mostFaultPods are left out until some of the others have
+// ended.
 const (
 	maxFaultsText = 64 << 10
 	mostFaultPods = 100

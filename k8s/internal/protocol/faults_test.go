@@ -23,7 +23,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestFaultsBound: a node that loses all GPUs with all their pods writes a record that can be read.
+// TestFaultsBound: a node that loses all GPUs with all their pods writes a record that can be
+// read.
 func TestFaultsBound(t *testing.T) {
 	var f Faults
 	for i := range 128 {

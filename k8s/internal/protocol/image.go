@@ -13,7 +13,8 @@ type Image struct {
 	Version  string // a tag, or sha256:DIGEST
 }
 
-var image = regexp.MustCompile(`^([^\s@]+)/([a-z0-9]+(?:[._-]+[a-z0-9]+)*)(?::([A-Za-z0-9_][A-Za-z0-9_.-]{0,127})|@(sha256:[0-9a-f]{64}))$`)
+var image = regexp.MustCompile(
+	`^([^\s@]+)/([a-z0-9]+(?:[._-]+[a-z0-9]+)*)(?::([A-Za-z0-9_][A-Za-z0-9_.-]{0,127})|@(sha256:[0-9a-f]{64}))$`)
 
 // ParseImage reads REGISTRY/NAME:TAG or REGISTRY/NAME@sha256:DIGEST.
 func ParseImage(text string) (Image, error) {
@@ -26,8 +27,8 @@ func ParseImage(text string) (Image, error) {
 
 var vendorRegistry = regexp.MustCompile(`^([A-Za-z0-9-]+\.)*metax-tech\.com([:/]|$)`)
 
-// IsVendorImage reports whether an image holds a program of the vendor's: it is in a registry of the vendor's,
-// or has a name alone, as the vendor's chart writes it.
+// IsVendorImage reports whether an image holds a program of the vendor's: it is in a registry
+// of the vendor's, or has a name alone, as the vendor's chart writes it.
 func IsVendorImage(text string) bool {
 	return vendorRegistry.MatchString(text) || !strings.ContainsAny(text, "/:@")
 }

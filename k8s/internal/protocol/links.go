@@ -10,8 +10,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
-// linkExceptions returns the pairs whose kinds in both graphs differ, by the kind in stated; nil if
-// there are none.
+// linkExceptions returns the pairs whose kinds in both graphs differ, by the kind in stated;
+// nil if there are none.
 func linkExceptions(stated, implied *topology.Graph) map[string]string {
 	rows := map[string][]string{}
 	for i := range stated.Len() {

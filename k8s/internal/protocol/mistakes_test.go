@@ -80,8 +80,9 @@ func given(annotations map[string]string) string {
 	return fmt.Sprint(c.Policy != nil, c.GPUs, c.MACA != nil, len(errs))
 }
 
-// TestMistakes has for each parser what follows if what it reads is absent, null, empty, misspelt or mistyped. Nothing
-// of it may take from a node, or give to a pod, what a right text would not.
+// TestMistakes has for each parser what follows if what it reads is absent, null, empty,
+// misspelt or mistyped. Nothing of it may take from a node, or give to a pod, what a right
+// text would not.
 func TestMistakes(t *testing.T) {
 	table := func(key string) func(string) string {
 		return func(text string) string { return outcome(protocol.ParseTable(key, text)) }

@@ -2,15 +2,17 @@ package protocol
 
 // The vendor's names.
 const (
-	// Resource is the extended resource of whole GPUs, and of virtual functions where GPUs have
-	// them.
+	// Resource is the extended resource of whole GPUs, and of virtual functions where GPUs
+	// have them.
 	Resource = "metax-tech.com/gpu"
-	// SliceResource is the extended resource of slices in ModeSGPU, gpu.MaxSlices for each GPU.
+	// SliceResource is the extended resource of slices in ModeSGPU, gpu.MaxSlices for each
+	// GPU.
 	SliceResource = "metax-tech.com/sgpu"
-	// VFIOResource is the extended resource of GPUs that are bound to vfio-pci, for virtual machines.
+	// VFIOResource is the extended resource of GPUs that are bound to vfio-pci, for virtual
+	// machines.
 	VFIOResource = "metax-tech.com/vfio-gpu"
-	// VFIOVariable names their PCI addresses, with commas between. KubeVirt makes its name of that of the
-	// resource (ResourceNameToEnvVar), and leaves the hyphens.
+	// VFIOVariable names their PCI addresses, with commas between. KubeVirt makes its name of
+	// that of the resource (ResourceNameToEnvVar), and leaves the hyphens.
 	VFIOVariable = "PCI_RESOURCE_METAX-TECH_COM_VFIO-GPU"
 	// ScoresAnnotation and LossesAnnotation are on a node: a Vector each.
 	ScoresAnnotation = "metax-tech.com/gpu.topology.scores"
@@ -33,11 +35,12 @@ const (
 	LabelProduct    = LabelPrefix + "gpu.product"
 	LabelSRIOV      = LabelPrefix + "gpu.sriov"
 	LabelVFNum      = LabelPrefix + "gpu.vfnum"
-	// LabelValidated and LabelReason are of this project: whether the node can give GPUs to containers, and the
-	// first reason why it cannot.
+	// LabelValidated and LabelReason are of this project: whether the node can give GPUs to
+	// containers, and the first reason why it cannot.
 	LabelValidated = LabelPrefix + "validation.ready"
 	LabelReason    = LabelPrefix + "validation.reason"
-	// LabelRuntime is on a node that has had its turn: metax-container-runtime may set its engines up.
+	// LabelRuntime is on a node that has had its turn: metax-container-runtime may set its
+	// engines up.
 	LabelRuntime = LabelPrefix + "runtime.deploy"
 )
 
@@ -50,20 +53,25 @@ const (
 	NodeAnnotation = "topology.metax-ctk.io/node"
 	// StateAnnotation is what changes of it, a NodeState.
 	StateAnnotation = "topology.metax-ctk.io/state"
-	// FaultsAnnotation is which GPUs are lost to the pods that have them, Faults; not there without any.
+	// FaultsAnnotation is which GPUs are lost to the pods that have them, Faults; not there
+	// without any.
 	FaultsAnnotation = "topology.metax-ctk.io/faults"
-	// FatalTaint is the key of a taint with the effect NoSchedule on a node with Faults; its value is the Code of the first.
+	// FatalTaint is the key of a taint with the effect NoSchedule on a node with Faults; its
+	// value is the Code of the first.
 	FatalTaint = "metax-tech.com/gpu-fatal"
-	// ReportsAnnotation is what the operator's agents say about the node, as package report prints it.
+	// ReportsAnnotation is what the operator's agents say about the node, as package report
+	// prints it.
 	ReportsAnnotation = "metax-ctk.io/components"
-	// UpgradeAnnotation is how far an upgrade of the driver is on the node, as package rollout prints it.
+	// UpgradeAnnotation is how far an upgrade of the driver is on the node, as package rollout
+	// prints it.
 	UpgradeAnnotation = "metax-ctk.io/driver-upgrade"
 	// UnhealthyCondition is the type of the node condition that is true if a GPU is unhealthy.
 	UnhealthyCondition = "MetaXGPUUnhealthy"
-	// LostCondition is the type of the node condition that is true if a GPU is lost to the pods that have it.
+	// LostCondition is the type of the node condition that is true if a GPU is lost to the
+	// pods that have it.
 	LostCondition = "MetaXGPULost"
-	// ModePendingCondition is the type of the node condition that is true if the mode is not the
-	// configured one, because GPUs are in use.
+	// ModePendingCondition is the type of the node condition that is true if the mode is not
+	// the configured one, because GPUs are in use.
 	ModePendingCondition = "MetaXGPUModePending"
 )
 
@@ -83,14 +91,15 @@ const (
 const (
 	PolicyAnnotation = "metax-ctk.io/policy" // a policy of the picker
 	GPUsAnnotation   = "metax-ctk.io/gpus"   // UUIDs of the chosen GPUs, with commas
-	// GivenAnnotation has the UUIDs of the GPUs that the containers of the pod were given, with commas.
+	// GivenAnnotation has the UUIDs of the GPUs that the containers of the pod were given,
+	// with commas.
 	GivenAnnotation = "metax-ctk.io/gpus-given"
 	MACAAnnotation  = "metax-ctk.io/maca" // "true" for the host's MXMACA
 )
 
-// What the Evictions that the operator requests say, for its chart's policies, which compare it with the
-// ClusterOperator, the pod and its node: whether the pod uses GPUs or has a lost one, "true" if no controller creates it
-// again, and the node of a pod with a lost GPU.
+// What the Evictions that the operator requests say, for its chart's policies, which compare
+// it with the ClusterOperator, the pod and its node: whether the pod uses GPUs or has a lost
+// one, "true" if no controller creates it again, and the node of a pod with a lost GPU.
 const (
 	EvictsLabel          = "metax-ctk.io/evicts"
 	EvictsGPUPod         = "gpu-pod"
@@ -136,8 +145,8 @@ const Chart = "metax-gpu-extensions"
 const (
 	// HookDir is where metax-hook is copied for the CDI specs.
 	HookDir = "/var/lib/metax-container-toolkit"
-	// SliceDir has a SliceFile for each slice of a pod, named by the UUID of the slice, and for each GPU
-	// that a pod has whole in ModeSGPU, named by that of the GPU.
+	// SliceDir has a SliceFile for each slice of a pod, named by the UUID of the slice, and
+	// for each GPU that a pod has whole in ModeSGPU, named by that of the GPU.
 	SliceDir = "/run/metax/device-plugin/sgpu"
 	// HealthSocket is where the reader answers.
 	HealthSocket = "/run/metax-health/health.sock"

@@ -81,8 +81,8 @@ func (c *PodChoice) readGPUs(name, text string) (err error) {
 	return err
 }
 
-// ParseGiven reads a GivenAnnotation: GPUs in the order of the node, each once. The error is an
-// ErrAnnotation.
+// ParseGiven reads a GivenAnnotation: GPUs in the order of the node, each once. The error is
+// an ErrAnnotation.
 func ParseGiven(text string) ([]gpu.UUID, error) { return parseGPUs(GivenAnnotation, text) }
 
 // Given returns a GivenAnnotation.

@@ -17,8 +17,8 @@ type NodeState struct {
 	GPUs int
 }
 
-// stateText is the annotation. A mask has a hexadecimal digit for each four GPUs, the last digit
-// for GPUs 0 to 3, of which GPU 0 is the lowest bit.
+// stateText is the annotation. A mask has a hexadecimal digit for each four GPUs, the last
+// digit for GPUs 0 to 3, of which GPU 0 is the lowest bit.
 type stateText struct {
 	Generation int64  `json:"generation"`
 	GPUs       int    `json:"gpus"`
@@ -29,7 +29,10 @@ type stateText struct {
 
 // String returns the annotation.
 func (s NodeState) String() string {
-	text, err := json.Marshal(stateText{Generation: s.Generation, GPUs: s.GPUs, Free: mask(s.Free, s.GPUs), Unhealthy: mask(s.Unhealthy, s.GPUs), Outside: mask(s.Outside, s.GPUs)})
+	text, err := json.Marshal(stateText{
+		Generation: s.Generation, GPUs: s.GPUs, Free: mask(s.Free, s.GPUs),
+		Unhealthy: mask(s.Unhealthy, s.GPUs), Outside: mask(s.Outside, s.GPUs),
+	})
 	if err != nil {
 		return "" // does not happen: there are only numbers and strings
 	}
@@ -98,8 +101,8 @@ func parseMask(text string, gpus int) (list []int, err error) {
 	return list, nil
 }
 
-// Generation returns the generation of a StateAnnotation, whatever its other fields are; 0 if it
-// has none that is valid.
+// Generation returns the generation of a StateAnnotation, whatever its other fields are; 0 if
+// it has none that is valid.
 func Generation(text string) int64 {
 	var t stateText
 	if len(text) > maxStateText || json.Unmarshal([]byte(text), &t) != nil {

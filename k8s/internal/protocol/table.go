@@ -39,7 +39,8 @@ func ParseTable(key, text string) (peer.HAMiTable, error) {
 	for word, v := range items {
 		n, err := strconv.Atoi(word)
 		if err != nil || word != strconv.Itoa(n) || n < 1 || n > gpu.MaxGPUs || v < 0 || v > maxTableItem {
-			return nil, Invalid(key, "item %.40q is %d; want numbers of GPUs from 1 to %d and values from 0", word, v, gpu.MaxGPUs)
+			return nil,
+				Invalid(key, "item %.40q is %d; want numbers of GPUs from 1 to %d and values from 0", word, v, gpu.MaxGPUs)
 		}
 		t[n] = v
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
-// NodeTopology is the value of NodeAnnotation: what a scheduler must know of the GPUs of a node
-// to pick as the node itself does. It changes only with the hardware.
+// NodeTopology is the value of NodeAnnotation: what a scheduler must know of the GPUs of a
+// node to pick as the node itself does. It changes only with the hardware.
 type NodeTopology struct {
 	Version int `json:"version"` // TopologyVersion
 	// GPUs are in the order of the node; the position is the number of the GPU here and in a
@@ -19,7 +19,8 @@ type NodeTopology struct {
 	// Domains are lists of GPUs, such as "0-3,8", between all of which there is MetaXLink.
 	Domains []string `json:"domains,omitempty"`
 	// Exceptions are the pairs that are linked otherwise than Domains and the places of GPUs
-	// say, by mx-smi's word for their link: "0:1-3,5 2:4" is GPU 0 with 1, 2, 3, 5 and GPU 2 with 4.
+	// say, by mx-smi's word for their link: "0:1-3,5 2:4" is GPU 0 with 1, 2, 3, 5 and GPU 2
+	// with 4.
 	Exceptions map[string]string `json:"exceptions,omitempty"`
 }
 
@@ -40,8 +41,8 @@ type TopologyGPU struct {
 	Switch int `json:"switch,omitempty"`
 }
 
-// NewNodeTopology returns the topology of a node. It fails with an ErrAnnotation if the node is
-// larger than an annotation may be.
+// NewNodeTopology returns the topology of a node. It fails with an ErrAnnotation if the node
+// is larger than an annotation may be.
 func NewNodeTopology(n gpu.Node) (NodeTopology, error) {
 	t := NodeTopology{Version: TopologyVersion, GPUs: []TopologyGPU{}}
 	if len(n.GPUs) > maxTopologyGPUs {
@@ -77,7 +78,8 @@ func (t NodeTopology) String() string {
 }
 
 // Node returns a Node with the same links: its topology.Graph has the same kind and the same
-// locality for each pair. It fails with an ErrAnnotation if Domains or Exceptions are not valid.
+// locality for each pair. It fails with an ErrAnnotation if Domains or Exceptions are not
+// valid.
 func (t NodeTopology) Node() (gpu.Node, error) {
 	n := gpu.NewNode("")
 	for i, g := range t.GPUs {
@@ -123,7 +125,10 @@ func (n numbering) place(g gpu.GPU) TopologyGPU {
 
 // gpu returns the GPU with index i. Its bridges have their numbers for addresses.
 func (t TopologyGPU) gpu(i int) gpu.GPU {
-	g := gpu.GPU{Index: i, UUID: t.UUID, Model: t.Model, Product: gpu.ProductOf(t.Model), NUMA: gpu.NUMAUnknown, Healthy: true}
+	g := gpu.GPU{
+		Index: i, UUID: t.UUID, Model: t.Model, Product: gpu.ProductOf(t.Model), NUMA: gpu.NUMAUnknown,
+		Healthy: true,
+	}
 	if t.NUMA != nil {
 		g.NUMA = *t.NUMA
 	}

@@ -175,7 +175,8 @@ func TestParseNodeTopologyRejects(t *testing.T) {
 	}
 }
 
-// FuzzParseNodeTopology: what is read has a Node, and the annotation of that has the same graph.
+// FuzzParseNodeTopology: what is read has a Node, and the annotation of that has the same
+// graph.
 func FuzzParseNodeTopology(f *testing.F) {
 	f.Add(`{"version":1,"gpus":[{},{},{"uuid":"GPU-a","numa":1,"bridges":[1,2],"switch":2}],"domains":["0-1"],"exceptions":{"SYS":"0:1-2"}}`)
 	f.Add(`{"version":1,"gpus":[{"bridges":[0,5]},{"bridges":[0,5]},{"switch":5}],"exceptions":{"NA":"0:1 1:2","MX":"0:2"}}`)

@@ -44,11 +44,12 @@ func (s Scale) Tables(free []int) (scores, losses peer.HAMiTable, err error) {
 	return scores, losses, nil
 }
 
-// Values returns the score and the loss of a job of n GPUs for the free GPUs. Of a number up to that
-// of the free GPUs, the score says how well the best-linked set of them is linked, and the loss how
-// much the others lose at least by such a set: the sums of weights that the vendor publishes or, on
-// a node where those can be too great, the score as a share of that of a full mesh of MetaXLink, and
-// the loss up to MaxValue. Neither depends on the numbers of the GPUs. Greater numbers of GPUs have the score 0 and the loss MaxValue. Errors are those of
+// Values returns the score and the loss of a job of n GPUs for the free GPUs. Of a number up
+// to that of the free GPUs, the score says how well the best-linked set of them is linked, and
+// the loss how much the others lose at least by such a set: the sums of weights that the
+// vendor publishes or, on a node where those can be too great, the score as a share of that of
+// a full mesh of MetaXLink, and the loss up to MaxValue. Neither depends on the numbers of the
+// GPUs. Greater numbers of GPUs have the score 0 and the loss MaxValue. Errors are those of
 // alloc.Picker.Pick.
 func (s Scale) Values(free []int, n int) (score, loss int, err error) {
 	if n > len(free) {

@@ -25,8 +25,8 @@ func upTo(n int) (all []int) {
 	return all
 }
 
-// TestTables: the values of c500-8 are the vendor's sums, which are worked out by hand: pairs in
-// a quad weigh 110, pairs across 20. c550-8 weighs 3080 and is scaled.
+// TestTables: the values of c500-8 are the vendor's sums, which are worked out by hand: pairs
+// in a quad weigh 110, pairs across 20. c550-8 weighs 3080 and is scaled.
 func TestTables(t *testing.T) {
 	for _, test := range []struct {
 		name           string
@@ -72,8 +72,8 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// TestTablesAreComplete: on every node, whatever is free, there is every key and no value out of
-// range, and the scale is the same.
+// TestTablesAreComplete: on every node, whatever is free, there is every key and no value out
+// of range, and the scale is the same.
 func TestTablesAreComplete(t *testing.T) {
 	chance := rand.New(rand.NewPCG(1, 2))
 	for _, name := range append(sim.Names(), "sim:2x2x2", "sim:4x2x4") {

@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// VFIOGPUs is the content of the ConfigMap metax-vfio-config: which GPUs of which node are for virtual machines. The
-// zero value is that of one that does not exist.
+// VFIOGPUs is the content of the ConfigMap metax-vfio-config: which GPUs of which node are for
+// virtual machines. The zero value is that of one that does not exist.
 type VFIOGPUs struct {
 	nodes  map[string]VFIOWish
 	notes  notes
@@ -28,8 +28,8 @@ type VFIOWish struct {
 // maxNames is how many GPUs of a node can be named.
 const maxNames = 256
 
-// ParseVFIOGPUs reads the data of the ConfigMap: a text of any key with {vfio: [{nodeName: NAME, gpus: [...]}]}, or
-// the list itself below the key vfio.
+// ParseVFIOGPUs reads the data of the ConfigMap: a text of any key with {vfio: [{nodeName:
+// NAME, gpus: [...]}]}, or the list itself below the key vfio.
 func ParseVFIOGPUs(data map[string]string) VFIOGPUs {
 	v := VFIOGPUs{nodes: map[string]VFIOWish{}}
 	size := 0
@@ -103,7 +103,8 @@ func (v *VFIOGPUs) readEntry(entry any) error {
 		}
 		switch {
 		case name == "" || len(name) > 96 || len(wish.GPUs) == maxNames:
-			wish.Problem = fmt.Sprintf("the gpus of %.80q: %.40q; want an index, a PCI address or a UUID, at most %d", node, fmt.Sprint(g), maxNames)
+			wish.Problem = fmt.Sprintf("the gpus of %.80q: %.40q; want an index, a PCI address or a UUID, at most %d", node,
+				fmt.Sprint(g), maxNames)
 		case !slices.Contains(wish.GPUs, name):
 			wish.GPUs = append(wish.GPUs, name)
 		}

@@ -11,8 +11,8 @@ import (
 // VFCounts are the numbers of virtual functions that a GPU can be split into; 0 is none.
 var VFCounts = []int{0, 1, 2, 4, 8}
 
-// VFNums is the content of the ConfigMap driver-config: how many virtual functions the GPUs of which node have. The
-// zero value is that of one that does not exist.
+// VFNums is the content of the ConfigMap driver-config: how many virtual functions the GPUs of
+// which node have. The zero value is that of one that does not exist.
 type VFNums struct {
 	nodes map[string]VFWish
 	notes notes
@@ -153,8 +153,9 @@ func (v *VFNums) add(name, where, field string, fields map[string]any, known ...
 	v.nodes[name] = wish
 }
 
-// For returns what is wished of a node. named reports whether all Names are known to be names of nodes: if not, or if
-// something is not understood, a node that no entry names keeps what it has.
+// For returns what is wished of a node. named reports whether all Names are known to be names
+// of nodes: if not, or if something is not understood, a node that no entry names keeps what
+// it has.
 func (v VFNums) For(node string, named bool) VFWish {
 	if v.broken != "" {
 		return VFWish{Named: true, Problem: v.broken}

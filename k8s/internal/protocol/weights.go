@@ -7,8 +7,9 @@ import (
 	"strconv"
 )
 
-// Weights are how much the score and the loss of a node count in its value, which is Score times the
-// score less Loss times the loss. Where both are 0, nodes are compared by their keys.
+// Weights are how much the score and the loss of a node count in its value, which is Score
+// times the score less Loss times the loss. Where both are 0, nodes are compared by their
+// keys.
 type Weights struct{ Score, Loss float64 }
 
 // Set reports whether nodes are compared by the weights.
@@ -20,8 +21,9 @@ func (w Weights) Value(score, loss int) float64 { return w.Score*float64(score) 
 // maxWeight is the greatest weight; a node's score and loss are whole numbers.
 const maxWeight = 1e6
 
-// ParseWeights reads the data of the ConfigMap with the vendor's options scoreWeight and lossWeight; an empty one is 0.
-// With problems the weights are not known: one of a pair without the other would be another order of nodes.
+// ParseWeights reads the data of the ConfigMap with the vendor's options scoreWeight and
+// lossWeight; an empty one is 0. With problems the weights are not known: one of a pair
+// without the other would be another order of nodes.
 func ParseWeights(data map[string]string) (w Weights, problems []string) {
 	for _, key := range slices.Sorted(maps.Keys(data)) {
 		var to *float64

@@ -71,8 +71,8 @@ func (c *Client) Readings(ctx context.Context) (Readings, error) {
 }
 
 // Watch calls see with each new Report, and returns at the end of the context. As long as
-// there is no valid answer, see gets the last Report again and again with a failed look; before the first
-// answer, its Node is empty.
+// there is no valid answer, see gets the last Report again and again with a failed look;
+// before the first answer, its Node is empty.
 func (c *Client) Watch(ctx context.Context, see func(Report)) {
 	var last Report
 	for ctx.Err() == nil {
@@ -86,7 +86,10 @@ func (c *Client) Watch(ctx context.Context, see func(Report)) {
 			sleepContext(ctx, c.least)
 			continue
 		}
-		see(Report{Token: last.Token, At: last.At, Node: last.Node, Look: health.Look{Failed: printableLine("the reader of GPU health does not answer: " + err.Error())}})
+		see(Report{
+			Token: last.Token, At: last.At, Node: last.Node,
+			Look: health.Look{Failed: printableLine("the reader of GPU health does not answer: " + err.Error())},
+		})
 		sleepContext(ctx, c.again)
 	}
 }

@@ -13,8 +13,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
-// TestErrorLevels: an error of the driver is a note unless the administrator says more of its module and number. That
-// lasts over a restart, as long as he says so and the host is not booted.
+// TestErrorLevels: an error of the driver is a note unless the administrator says more of its
+// module and number. That lasts over a restart, as long as he says so and the host is not
+// booted.
 func TestErrorLevels(t *testing.T) {
 	at0e, at0f := gpu.BDF{Bus: 0x0e}, gpu.BDF{Bus: 0x0f}
 	node := []gpu.GPU{{BDF: at0e, VFs: []gpu.BDF{{Bus: 0x0e, Function: 1}}}, {BDF: at0f}}

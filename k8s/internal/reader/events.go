@@ -15,8 +15,8 @@ import (
 
 // Events tells of events of the kernel until the context ends: uevents of PCI and DRM devices,
 // which the kernel sends to every network namespace, and device nodes that come and go in the
-// directories, which matters where a tree stands for the host. Several events may be one item. It fails
-// only if neither can be had; a directory that does not exist is left out.
+// directories, which matters where a tree stands for the host. Several events may be one item.
+// It fails only if neither can be had; a directory that does not exist is left out.
 func Events(ctx context.Context, dirs ...string) (chan struct{}, error) {
 	events := make(chan struct{}, 1)
 	uevents, err := openUevents()
@@ -33,9 +33,9 @@ func Events(ctx context.Context, dirs ...string) (chan struct{}, error) {
 	return events, nil
 }
 
-// Poll calls state after each interval until the context ends, and adds an event if it differs from
-// the last one: a GPU that becomes unavailable makes no event of the kernel. The looks that follow
-// decide what it means.
+// Poll calls state after each interval until the context ends, and adds an event if it differs
+// from the last one: a GPU that becomes unavailable makes no event of the kernel. The looks
+// that follow decide what it means.
 func Poll(ctx context.Context, interval time.Duration, state func() string, events chan<- struct{}) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
@@ -58,7 +58,8 @@ func Poll(ctx context.Context, interval time.Duration, state func() string, even
 // openUevents opens a socket for uevents.
 func openUevents() (*os.File, error) {
 	const kernelGroup = 1
-	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.NETLINK_KOBJECT_UEVENT)
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK,
+		unix.NETLINK_KOBJECT_UEVENT)
 	if err != nil {
 		return nil, fmt.Errorf("open a socket for events of the kernel: %w", err)
 	}
@@ -78,7 +79,8 @@ func openNotes(dirs []string) (*os.File, error) {
 	}
 	watched := 0
 	for _, dir := range dirs {
-		_, err := unix.InotifyAddWatch(fd, dir, unix.IN_CREATE|unix.IN_DELETE|unix.IN_MOVED_FROM|unix.IN_MOVED_TO|unix.IN_ONLYDIR|unix.IN_DONT_FOLLOW)
+		_, err := unix.InotifyAddWatch(fd, dir,
+			unix.IN_CREATE|unix.IN_DELETE|unix.IN_MOVED_FROM|unix.IN_MOVED_TO|unix.IN_ONLYDIR|unix.IN_DONT_FOLLOW)
 		if err == nil {
 			watched++
 		} else if !errors.Is(err, unix.ENOENT) {

@@ -20,8 +20,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
-// KernelLog follows the kernel's log, and counts what the driver says about the GPUs there. The counts are kept
-// in a file, so that another run in the same boot goes on where the last one ended.
+// KernelLog follows the kernel's log, and counts what the driver says about the GPUs there.
+// The counts are kept in a file, so that another run in the same boot goes on where the last
+// one ended.
 type KernelLog struct {
 	state string // path of the file
 	log   *slog.Logger
@@ -45,8 +46,8 @@ const (
 	saveEvery = time.Second
 )
 
-// NewKernelLog returns a KernelLog of the boot with the id, with what an earlier run of it has kept in the file. An
-// error whose level is another one now has that.
+// NewKernelLog returns a KernelLog of the boot with the id, with what an earlier run of it has
+// kept in the file. An error whose level is another one now has that.
 func NewKernelLog(state, boot string, levels []ErrorLevel, log *slog.Logger) *KernelLog {
 	k := &KernelLog{state: state, levels: levels, log: log}
 	read, err := atomicfile.Read(state, maxState)
@@ -56,14 +57,15 @@ func NewKernelLog(state, boot string, levels []ErrorLevel, log *slog.Logger) *Ke
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		log.Warn("the counts of the kernel's log begin anew", "file", state, "error", printableLine(err.Error()))
 	}
-	if err != nil || k.counts.Boot != boot || slices.ContainsFunc(k.counts.GPUs, func(c kmsg.Count) bool { return c.Errors == nil }) {
+	if err != nil || k.counts.Boot != boot ||
+		slices.ContainsFunc(k.counts.GPUs, func(c kmsg.Count) bool { return c.Errors == nil }) {
 		k.counts = kernelState{Log: kmsg.Log{Boot: boot}}
 	}
 	return k
 }
 
-// Follow reads records of the kernel's log, each by one read, until the context ends or there are no more. A GPU counts
-// that node has ever returned.
+// Follow reads records of the kernel's log, each by one read, until the context ends or there
+// are no more. A GPU counts that node has ever returned.
 func (k *KernelLog) Follow(ctx context.Context, f *os.File, node func() gpu.Node) error {
 	defer context.AfterFunc(ctx, func() { f.Close() })()
 	defer f.Close()
@@ -120,7 +122,8 @@ func (k *KernelLog) add(record string, known []gpu.GPU) {
 	k.changed = true
 	k.keepSerious(m, known)
 	if k.counts.IsFirst(m) {
-		k.log.Warn("the driver reports an error of a GPU in the kernel's log", "gpu", m.BDF.String(), "module", m.Module, "level", m.Level, "eid", m.EID, "text", m.Text)
+		k.log.Warn("the driver reports an error of a GPU in the kernel's log", "gpu", m.BDF.String(), "module", m.Module,
+			"level", m.Level, "eid", m.EID, "text", m.Text)
 	}
 }
 
@@ -141,7 +144,8 @@ func (k *KernelLog) save() {
 	k.changed = false
 }
 
-// AddTo returns the readings with what the driver said about each GPU of the node, also one without a reading.
+// AddTo returns the readings with what the driver said about each GPU of the node, also one
+// without a reading.
 func (k *KernelLog) AddTo(n gpu.Node, readings []gpu.Reading) []gpu.Reading {
 	k.mu.Lock()
 	defer k.mu.Unlock()

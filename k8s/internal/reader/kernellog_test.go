@@ -15,8 +15,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
-// follow lets a KernelLog of a boot read the records, as the kernel gives them, to their end, and returns what it
-// counts for each GPU of a node of two.
+// follow lets a KernelLog of a boot read the records, as the kernel gives them, to their end,
+// and returns what it counts for each GPU of a node of two.
 func follow(t *testing.T, state, boot string, log *bytes.Buffer, records ...string) map[gpu.BDF]float64 {
 	t.Helper()
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
@@ -49,7 +49,8 @@ func follow(t *testing.T, state, boot string, log *bytes.Buffer, records ...stri
 	return counts
 }
 
-// TestKernelLog: a restart neither loses nor repeats a message within a boot, and a storm is logged once.
+// TestKernelLog: a restart neither loses nor repeats a message within a boot, and a storm is
+// logged once.
 func TestKernelLog(t *testing.T) {
 	records := func(first, last int) (all []string) {
 		for i := first; i <= last; i++ {

@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// Serve answers requests on a socket until the context ends. A socket that a Server before left
-// there goes. Everybody who can reach the socket may ask, so its directory has to be one of the
-// pod alone.
+// Serve answers requests on a socket until the context ends. A socket that a Server before
+// left there goes. Everybody who can reach the socket may ask, so its directory has to be one
+// of the pod alone.
 func (s *Server) Serve(ctx context.Context, socket string) error {
 	if info, err := os.Lstat(socket); err == nil && info.Mode().Type() == fs.ModeSocket {
 		if err := os.Remove(socket); err != nil {

@@ -74,7 +74,10 @@ func decodeReport(text []byte) (Report, error) {
 		}
 		seen[g.Key()] = true
 		for i, p := range g.Problems {
-			g.Problems[i] = health.Problem{Code: printableLine(p.Code), Text: printableLine(p.Text), Words: printableLine(p.Words)}
+			g.Problems[i] = health.Problem{
+				Code: printableLine(p.Code), Text: printableLine(p.Text),
+				Words: printableLine(p.Words),
+			}
 		}
 	}
 	r.Look.Failed = printableLine(r.Look.Failed)

@@ -24,17 +24,17 @@ func (s *Schedule) triggerLook() {
 	}
 }
 
-// After an event, looks follow each other quickly for a while: a driver that comes up, or a GPU
-// that falls off the bus, makes many events, and a GPU needs several good looks to be healthy
-// again, also without an Interval.
+// After an event, looks follow each other quickly for a while: a driver that comes up, or a
+// GPU that falls off the bus, makes many events, and a GPU needs several good looks to be
+// healthy again, also without an Interval.
 const (
 	looksAfterEvent = 5
 	pauseAfterEvent = time.Second
 	gather          = 200 * time.Millisecond // events that come together are one
 )
 
-// waitForLook waits for the time of the next look, and reports whether an event is the reason. It
-// returns false for ok at the end of the context.
+// waitForLook waits for the time of the next look, and reports whether an event is the reason.
+// It returns false for ok at the end of the context.
 func (s *Schedule) waitForLook(ctx context.Context) (event, ok bool) {
 	pause := s.Interval
 	if s.left > 0 && (pause == 0 || pause > pauseAfterEvent) {

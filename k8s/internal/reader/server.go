@@ -28,10 +28,12 @@ const callTimeout = 30 * time.Second
 type Host struct {
 	Look     func(context.Context) (health.Look, error)
 	Discover func(context.Context) (gpu.Node, error)
-	// MACA is the MXMACA of the host now, which changes without a change of the GPUs; nil takes what Discover found.
+	// MACA is the MXMACA of the host now, which changes without a change of the GPUs; nil
+	// takes what Discover found.
 	MACA func() *gpu.MACA
 	Read func(context.Context, gpu.Node) (readings []gpu.Reading, source string, err error)
-	// Slices makes a Change, and returns the node afterwards; nil where slices are not changed.
+	// Slices makes a Change, and returns the node afterwards; nil where slices are not
+	// changed.
 	Slices func(context.Context, Change) (gpu.Node, error)
 }
 
@@ -55,7 +57,10 @@ type Server struct {
 // NewServer returns a Server, which takes no look before Run.
 func NewServer(h Host, s Schedule, log *slog.Logger) *Server {
 	s.again = make(chan struct{}, 1)
-	server := &Server{host: h, schedule: s, log: log, name: rand.Text(), newer: make(chan struct{}), reading: make(chan struct{}, 1)}
+	server := &Server{
+		host: h, schedule: s, log: log, name: rand.Text(), newer: make(chan struct{}),
+		reading: make(chan struct{}, 1),
+	}
 	server.reading <- struct{}{}
 	return server
 }

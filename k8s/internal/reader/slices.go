@@ -13,7 +13,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
-// Change is a change of the slices of a node: at first slices are removed, and then others made.
+// Change is a change of the slices of a node: at first slices are removed, and then others
+// made.
 type Change struct {
 	Remove []Alias              `json:"remove,omitempty"`
 	Make   []mxsml.SliceRequest `json:"make,omitempty"`
@@ -27,7 +28,8 @@ type Alias struct {
 
 const (
 	maxChange = 256 // slices; all of a node of 16 GPUs
-	// changeTimeout bounds a Change: each of its slices takes a call or two of the vendor's software.
+	// changeTimeout bounds a Change: each of its slices takes a call or two of the vendor's
+	// software.
 	changeTimeout = 5 * time.Minute
 )
 
@@ -43,8 +45,8 @@ func (c Change) check() error {
 	return nil
 }
 
-// serveSlices changes slices. One request does so at a time, and the others wait. A client that
-// goes away does not end it.
+// serveSlices changes slices. One request does so at a time, and the others wait. A client
+// that goes away does not end it.
 func (s *Server) serveSlices(w http.ResponseWriter, r *http.Request) {
 	var c Change
 	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20)).Decode(&c)
@@ -69,8 +71,8 @@ func (s *Server) serveSlices(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, n)
 }
 
-// Slices changes slices, and returns the node afterwards. After an error, some of the changes may
-// have been made.
+// Slices changes slices, and returns the node afterwards. After an error, some of the changes
+// may have been made.
 func (c *Client) Slices(ctx context.Context, change Change) (gpu.Node, error) {
 	if err := change.check(); err != nil {
 		return gpu.Node{}, err

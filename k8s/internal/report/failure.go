@@ -13,8 +13,8 @@ type Failure[K comparable] struct {
 	again  time.Time
 }
 
-// Add records that an attempt failed. It can be repeated after the time first, then after twice the time before, up
-// to Patience.
+// Add records that an attempt failed. It can be repeated after the time first, then after
+// twice the time before, up to Patience.
 func (f *Failure[K]) Add(what K, r Report, now time.Time, first time.Duration) {
 	wait := first
 	if what == f.what {
@@ -24,7 +24,8 @@ func (f *Failure[K]) Add(what K, r Report, now time.Time, first time.Duration) {
 	*f = Failure[K]{what: what, report: r, wait: wait, again: now.Add(wait)}
 }
 
-// Report returns the report of the last failure, and whether it is too early to repeat that attempt.
+// Report returns the report of the last failure, and whether it is too early to repeat that
+// attempt.
 func (f *Failure[K]) Report(what K, now time.Time) (r Report, early bool) {
 	return f.report, what == f.what && now.Before(f.again)
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 )
 
-// Dir is the directory of the host with a file COMPONENT.json for each component. It is empty after a boot.
+// Dir is the directory of the host with a file COMPONENT.json for each component. It is empty
+// after a boot.
 const Dir = "/run/metax-container-toolkit/operator"
 
 // kind is that of the files.
@@ -27,7 +28,8 @@ type file struct {
 	Report
 }
 
-// Write writes the report of a component into a directory, and reports whether that changed the file.
+// Write writes the report of a component into a directory, and reports whether that changed
+// the file.
 func Write(dir, component string, r Report) (changed bool, err error) {
 	r = r.withCleanMessage()
 	if err := r.validateFor(component); err != nil {
@@ -46,8 +48,8 @@ func Remove(dir, component string) error {
 	return err
 }
 
-// Read returns the reports of a host by component, and why a file was not taken. A report that cannot be read is
-// one that the component is not ready.
+// Read returns the reports of a host by component, and why a file was not taken. A report that
+// cannot be read is one that the component is not ready.
 func Read(host *hostfs.Root) (reports map[string]Report, warnings []string) {
 	reports = map[string]Report{}
 	for _, component := range components {

@@ -37,20 +37,23 @@ var components = []string{Runtime, Driver, MACA, VF, VFIO}
 type Report struct {
 	// Ready reports whether the component does on this node what is requested.
 	Ready bool `json:"ready"`
-	// Reason is one word why it is not, or what is special although it is, as in a condition; it can be empty.
+	// Reason is one word why it is not, or what is special although it is, as in a condition;
+	// it can be empty.
 	Reason string `json:"reason,omitempty"`
 	// Message is the reason in words, with the next step.
 	Message string `json:"message,omitempty"`
 	// Version is that of what is in use, such as of the driver; it can be empty.
 	Version string `json:"version,omitempty"`
-	// Mode is of the driver only: gpu.DriverCloud if it is, or is about to be, that of a payload, gpu.DriverNative if it
-	// is the host's, or empty.
+	// Mode is of the driver only: gpu.DriverCloud if it is, or is about to be, that of a
+	// payload, gpu.DriverNative if it is the host's, or empty.
 	Mode string `json:"mode,omitempty"`
-	// Pod is the UID of the pod whose agent says it; of the driver only, whose agent is replaced in an upgrade.
+	// Pod is the UID of the pod whose agent says it; of the driver only, whose agent is
+	// replaced in an upgrade.
 	Pod string `json:"pod,omitempty"`
 }
 
-// longest is how many bytes a message has at most, so that those of all components fit into an annotation.
+// longest is how many bytes a message has at most, so that those of all components fit into an
+// annotation.
 const longest = 1024
 
 var word = regexp.MustCompile(`^([A-Z][A-Za-z]{0,62})?$`)
@@ -72,14 +75,15 @@ func (r Report) validateFor(component string) error {
 	return nil
 }
 
-// withCleanMessage is a report whose message names the host's paths, is one line, and not too long.
+// withCleanMessage is a report whose message names the host's paths, is one line, and not too
+// long.
 func (r Report) withCleanMessage() Report {
 	r.Message = wording.Short(terminal.Line(protocol.InCluster(r.Message)), longest)
 	return r
 }
 
-// Labels are the labels of a Node with these reports, by component. The label of a component that is ready has no
-// reason beside it.
+// Labels are the labels of a Node with these reports, by component. The label of a component
+// that is ready has no reason beside it.
 func Labels(reports map[string]Report) map[string]string {
 	labels := map[string]string{}
 	for component, r := range reports {

@@ -31,7 +31,8 @@ func root(t *testing.T, files map[string]string) *hostfs.Root {
 	return host
 }
 
-// TestWayOfAReport follows a report from the agent to the labels and the annotation of the Node, and to its end.
+// TestWayOfAReport follows a report from the agent to the labels and the annotation of the
+// Node, and to its end.
 func TestWayOfAReport(t *testing.T) {
 	host := root(t, nil)
 	dir := host.Join(Dir)
@@ -106,7 +107,8 @@ func TestWriteRefuses(t *testing.T) {
 	}
 }
 
-// FuzzParse: an annotation of a stranger is read without a panic, and what is taken of it is taken again.
+// FuzzParse: an annotation of a stranger is read without a panic, and what is taken of it is
+// taken again.
 func FuzzParse(f *testing.F) {
 	f.Add(`{"driver": {"ready": false, "reason": "InUse", "message": "x\ny"}, "gpu": {}, "vf": {"reason": "a b"}}`)
 	f.Add(`{"maca": {"message": "` + strings.Repeat("é", longest) + `"}}`)

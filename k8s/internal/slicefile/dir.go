@@ -20,8 +20,9 @@ const maxFiles = 4096 // more than slices fit on any node
 // name is what the files are called: a UUID.
 var name = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 
-// Set makes the files those of the map, by the UUIDs of slices. Of others, it removes those that isOwn
-// reports as written by Set. A reader of the directory never sees an incomplete file.
+// Set makes the files those of the map, by the UUIDs of slices. Of others, it removes those
+// that isOwn reports as written by Set. A reader of the directory never sees an incomplete
+// file.
 func (d Dir) Set(files map[string]protocol.SliceFile, isOwn func(protocol.SliceFile) bool) error {
 	if d == "" {
 		return nil
@@ -41,7 +42,8 @@ func (d Dir) Set(files map[string]protocol.SliceFile, isOwn func(protocol.SliceF
 			errs = append(errs, fmt.Errorf("%.80q cannot be the name of a slice's file", uuid))
 			continue
 		}
-		_, err := atomicfile.Write(filepath.Join(string(d), uuid), []byte(f.String()), atomicfile.Options{Perm: 0o644, Dir: filepath.Dir(string(d)), NoSync: true})
+		_, err := atomicfile.Write(filepath.Join(string(d), uuid), []byte(f.String()),
+			atomicfile.Options{Perm: 0o644, Dir: filepath.Dir(string(d)), NoSync: true})
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)

@@ -12,8 +12,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/webserver"
 )
 
-// Serve answers /metrics unless metrics is nil, /healthz (the program runs) and /readyz at the address until ctx
-// ends. The program is ready if ready returns nil; otherwise it returns why not.
+// Serve answers /metrics unless metrics is nil, /healthz (the program runs) and /readyz at the
+// address until ctx ends. The program is ready if ready returns nil; otherwise it returns why
+// not.
 func Serve(ctx context.Context, address string, metrics prometheus.Gatherer, ready func() error) error {
 	if err := webserver.Serve(ctx, address, nil, Handler(metrics, ready)); err != nil {
 		return fmt.Errorf("serve metrics: %w", err)

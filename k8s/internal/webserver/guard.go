@@ -12,8 +12,9 @@ import (
 const (
 	// perAddress is how many connections an address has at a time.
 	perAddress = 8
-	// inAll is how many connections there are at a time. A new one takes the place of that which has asked nothing for
-	// the longest time: those who open many cannot keep the others out.
+	// inAll is how many connections there are at a time. A new one takes the place of that
+	// which has asked nothing for the longest time: those who open many cannot keep the others
+	// out.
 	inAll = 512
 )
 
@@ -60,7 +61,8 @@ func (g *guard) Accept() (net.Conn, error) {
 	}
 }
 
-// admit counts a connection, unless its address has too many, and returns the one that has to go for it.
+// admit counts a connection, unless its address has too many, and returns the one that has to
+// go for it.
 func (g *guard) admit(c *conn) (longest *conn, ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package webserver serves HTTP on a port that strangers can reach: with short times, few connections for each
-// address, and a bound on all of them.
+// Package webserver serves HTTP on a port that strangers can reach: with short times, few
+// connections for each address, and a bound on all of them.
 package webserver
 
 import (
@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// The times of a connection. Who asks again and again, a scheduler, Prometheus or the kubelet, keeps or renews it.
+// The times of a connection. Who asks again and again, a scheduler, Prometheus or the kubelet,
+// keeps or renews it.
 const (
 	headerTime = 2 * time.Second
 	bodyTime   = 10 * time.Second
@@ -19,8 +20,8 @@ const (
 	endTime    = 2 * time.Second
 )
 
-// Serve answers at the address, by HTTPS if config is not nil, until ctx ends. Questions that take longer than two
-// seconds are broken off then.
+// Serve answers at the address, by HTTPS if config is not nil, until ctx ends. Questions that
+// take longer than two seconds are broken off then.
 func Serve(ctx context.Context, address string, config *tls.Config, handler http.Handler) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {

@@ -93,7 +93,8 @@ func hello(t *testing.T) *pipes {
 	return p
 }
 
-// TestAddress: of one address there are eight connections; others are served, and a closed one makes room.
+// TestAddress: of one address there are eight connections; others are served, and a closed one
+// makes room.
 func TestAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := hello(t)
@@ -123,7 +124,8 @@ func TestAddress(t *testing.T) {
 	})
 }
 
-// TestAll: when all places are taken, who asks nothing for the longest time has to go, and who is answered stays.
+// TestAll: when all places are taken, who asks nothing for the longest time has to go, and who
+// is answered stays.
 func TestAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := hello(t)

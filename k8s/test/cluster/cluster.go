@@ -57,8 +57,9 @@ type Cluster struct {
 
 var clusters atomic.Int32
 
-// Start starts a cluster whose node has an engine, and the GPUs of a simulated node such as c500-8. It
-// returns when pods can start. The calling program must begin as sandbox.Start demands.
+// Start starts a cluster whose node has an engine, and the GPUs of a simulated node such as
+// c500-8. It returns when pods can start. The calling program must begin as sandbox.Start
+// demands.
 func Start(ctx context.Context, f Fixtures, engine, node string) (*Cluster, error) {
 	box, err := sandbox.Start(sandbox.Config{
 		Root: f.Root, Bin: f.Bin, Built: f.Built, Layout: layout(),
@@ -92,8 +93,8 @@ func (c *Cluster) start(ctx context.Context, node string) error {
 	return nil
 }
 
-// connect makes the client. It goes through a proxy that listens on a socket in the file system,
-// since the API server is in another network.
+// connect makes the client. It goes through a proxy that listens on a socket in the file
+// system, since the API server is in another network.
 func (c *Cluster) connect() error {
 	c.Config = &rest.Config{
 		Host: "http://localhost", QPS: -1,
@@ -154,7 +155,8 @@ func (c *Cluster) Run(ctx context.Context, name string, args ...string) (string,
 	return string(out), nil
 }
 
-// Eventually asks until the answer is nil, and returns the last one if the context ends before.
+// Eventually asks until the answer is nil, and returns the last one if the context ends
+// before.
 func Eventually(ctx context.Context, ask func(context.Context) error) error {
 	for {
 		err := ask(ctx)

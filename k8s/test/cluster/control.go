@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Control starts the controller manager again with some controllers alone, such as without the one that says of nodes
-// without a kubelet that they are not ready.
+// Control starts the controller manager again with some controllers alone, such as without the
+// one that says of nodes without a kubelet that they are not ready.
 func (c *Cluster) Control(ctx context.Context, controllers ...string) error {
 	if err := c.Daemon("kube-controller-manager").Stop(); err != nil {
 		return err

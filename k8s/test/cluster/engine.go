@@ -25,8 +25,8 @@ const containerdConfig = `version = 3
   sandbox = "` + pauseImage + `"
 `
 
-// crioConfig fits CRI-O to a machine without systemd and AppArmor. MKNOD, which containerd gives every
-// container, is for the probe, which tries what is denied.
+// crioConfig fits CRI-O to a machine without systemd and AppArmor. MKNOD, which containerd
+// gives every container, is for the probe, which tries what is denied.
 const crioConfig = `[crio]
 version_file = "/run/crio/version"
 version_file_persist = "/run/crio/version-persist"
@@ -50,8 +50,8 @@ pause_image = "` + pauseImage + `"
 pause_command = "/probe pause"
 `
 
-// crioFiles are the files that CRI-O reads: nobody signs the images of the test's registry, which serves
-// them without TLS.
+// crioFiles are the files that CRI-O reads: nobody signs the images of the test's registry,
+// which serves them without TLS.
 var crioFiles = map[string]string{
 	"/etc/crio/crio.conf":             crioConfig,
 	"/etc/containers/policy.json":     `{"default": [{"type": "insecureAcceptAnything"}]}`,

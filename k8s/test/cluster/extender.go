@@ -33,8 +33,8 @@ func (c *Cluster) RunNonsense(ctx context.Context, address string) error {
 	return c.launch(ctx, program{argv: []string{"nonsense", address}, ready: serves(address)})
 }
 
-// Reschedule starts Kubernetes' scheduler again with a configuration, such as the chart writes it for a
-// cluster of kubeadm.
+// Reschedule starts Kubernetes' scheduler again with a configuration, such as the chart writes
+// it for a cluster of kubeadm.
 func (c *Cluster) Reschedule(ctx context.Context, config string) error {
 	if err := c.Daemon("kube-scheduler").Stop(); err != nil {
 		return err

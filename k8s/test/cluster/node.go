@@ -77,9 +77,10 @@ func (c *Cluster) furnish(ctx context.Context, node string) error {
 	return err
 }
 
-// setUp gives the node an address with a default route and a kernel log, which the kubelet demands, and
-// keeps everything from changing settings of the machine: only those of the own network can be written. The simulated
-// node has a file system of its own, so that it is not full when that of the machine is.
+// setUp gives the node an address with a default route and a kernel log, which the kubelet
+// demands, and keeps everything from changing settings of the machine: only those of the own
+// network can be written. The simulated node has a file system of its own, so that it is not
+// full when that of the machine is.
 const setUp = `ip link set lo up
 ip link add uplink type veth peer name far
 ip addr add ` + nodeAddress + `/24 dev uplink
@@ -96,7 +97,8 @@ mkdir ` + NodeDir + `
 mount -t tmpfs tmpfs ` + NodeDir + `
 `
 
-// makeCgroup makes the cgroup of the pods in every hierarchy: the kubelet wants one that exists.
+// makeCgroup makes the cgroup of the pods in every hierarchy: the kubelet wants one that
+// exists.
 func (c *Cluster) makeCgroup() error {
 	root := c.Path("/sys/fs/cgroup")
 	if layout() == sandbox.V2 {

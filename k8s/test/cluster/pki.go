@@ -13,8 +13,8 @@ import (
 )
 
 // keys are the PEM files of a cluster by name. The API server trusts ca.crt, serves with
-// server.{crt,key} and calls the kubelet with client.{crt,key}; accounts.key signs the tokens of
-// service accounts.
+// server.{crt,key} and calls the kubelet with client.{crt,key}; accounts.key signs the tokens
+// of service accounts.
 func keys(addresses ...net.IP) (map[string][]byte, error) {
 	authority, err := newPair(x509.Certificate{
 		Subject: pkix.Name{CommonName: "authority"}, IsCA: true, BasicConstraintsValid: true,

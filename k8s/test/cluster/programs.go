@@ -23,8 +23,8 @@ type program struct {
 	ready func(context.Context, *Cluster) error
 }
 
-// programs are the daemons in the order in which they start. Those whose clients try again until they
-// answer are not waited for.
+// programs are the daemons in the order in which they start. Those whose clients try again
+// until they answer are not waited for.
 func (c *Cluster) programs() []program {
 	return []program{
 		{argv: []string{
@@ -63,8 +63,8 @@ func (c *Cluster) programs() []program {
 	}
 }
 
-// AuditLog is the file of the node where the API server records what service accounts do: one event
-// of audit.k8s.io/v1 as JSON in each line.
+// AuditLog is the file of the node where the API server records what service accounts do: one
+// event of audit.k8s.io/v1 as JSON in each line.
 const AuditLog = "/var/log/audit.log"
 
 // started is ready at once.
@@ -100,7 +100,8 @@ func apiReady(ctx context.Context, c *Cluster) error {
 	return nil
 }
 
-// nodeReady wants a kubelet that answers, a node that takes pods, and the account that they run as.
+// nodeReady wants a kubelet that answers, a node that takes pods, and the account that they
+// run as.
 func nodeReady(ctx context.Context, c *Cluster) error {
 	// After a restart of the kubelet, the node's object is still the one from before.
 	kubelet := c.Client.CoreV1().RESTClient().Get().Resource("nodes").Name(NodeName).SubResource("proxy").Suffix("healthz")

@@ -2,7 +2,8 @@ package cluster
 
 import "context"
 
-// The registry of Docker's makers, which keeps images on the disk and serves them only to its user.
+// The registry of Docker's makers, which keeps images on the disk and serves them only to its
+// user.
 const (
 	DiskRegistry = "127.0.0.1:5001"
 	// DiskUser and DiskPassword are those of the user.

@@ -14,8 +14,8 @@ const (
 	Koordinator = "koord-scheduler"
 )
 
-// RunHAMi runs HAMi's scheduler: its program, and a kube-scheduler that asks it, with the settings of
-// HAMi's chart.
+// RunHAMi runs HAMi's scheduler: its program, and a kube-scheduler that asks it, with the
+// settings of HAMi's chart.
 func (c *Cluster) RunHAMi(ctx context.Context, file string) error {
 	path, err := c.copyProgram(file, HAMi)
 	if err != nil {
@@ -43,8 +43,9 @@ func (c *Cluster) RunHAMi(ctx context.Context, file string) error {
 	return nil
 }
 
-// RunKoordinator runs Koordinator's scheduler with the plugins and the gate that it needs for the GPUs of
-// other vendors. Its custom resources are in the file koord-crds.yaml beside the program.
+// RunKoordinator runs Koordinator's scheduler with the plugins and the gate that it needs for
+// the GPUs of other vendors. Its custom resources are in the file koord-crds.yaml beside the
+// program.
 func (c *Cluster) RunKoordinator(ctx context.Context, file string) error {
 	path, err := c.copyProgram(file, Koordinator)
 	if err != nil {

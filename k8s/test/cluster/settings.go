@@ -59,9 +59,9 @@ rules:
 - {level: None}
 `
 
-// kubeletConfig is that of the kubelet, whose pods' cgroups are below the given one, and whose engine
-// listens on the socket. The thresholds keep it from evicting pods because of the machine's memory and
-// disks, and its status is fresh enough for tests.
+// kubeletConfig is that of the kubelet, whose pods' cgroups are below the given one, and whose
+// engine listens on the socket. The thresholds keep it from evicting pods because of the
+// machine's memory and disks, and its status is fresh enough for tests.
 func kubeletConfig(cgroup, socket string) string {
 	return fmt.Sprintf(`apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
@@ -87,7 +87,8 @@ eventRecordQPS: 0
 `, dir, socket, cgroup)
 }
 
-// tunables are the machine's settings that the kubelet insists on, with the values that it wants.
+// tunables are the machine's settings that the kubelet insists on, with the values that it
+// wants.
 var tunables = map[string]string{
 	"vm/overcommit_memory":      "1",
 	"vm/panic_on_oom":           "0",

@@ -7,8 +7,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/test/sandbox"
 )
 
-// RunSystemd ends containerd, and starts it again as a unit of a systemd, which is the first process of namespaces of
-// its own below those of the node. What the kubelet mounts reaches containerd.
+// RunSystemd ends containerd, and starts it again as a unit of a systemd, which is the first
+// process of namespaces of its own below those of the node. What the kubelet mounts reaches
+// containerd.
 func (c *Cluster) RunSystemd(ctx context.Context) error {
 	if err := c.Daemon(Containerd).Stop(); err != nil {
 		return err
@@ -38,8 +39,8 @@ func (c *Cluster) Systemctl(ctx context.Context, args ...string) (string, error)
 	return c.Run(ctx, "sh", append([]string{"-c", `exec nsenter --target "$(pgrep --exact systemd)" --mount --pid systemctl "$@"`, "sh"}, args...)...)
 }
 
-// containerdUnit has the options of Debian's unit that a restart needs. systemd sees version 2 of the cgroups only,
-// containerd what the kubelet sees.
+// containerdUnit has the options of Debian's unit that a restart needs. systemd sees version 2
+// of the cgroups only, containerd what the kubelet sees.
 const containerdUnit = `[Unit]
 DefaultDependencies=no
 [Service]

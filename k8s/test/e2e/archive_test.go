@@ -11,16 +11,18 @@ import (
 	"github.com/metax-ctk/container-toolkit/test/sandbox"
 )
 
-// TestArchive has a node without driver and MXMACA, and a cluster that reaches nothing but a private registry. One file
-// brings everything there; one "helm install" later the lean pod of the manual has GPUs, driver and MXMACA. Then the
-// images are loaded into the engine, and the chart is installed without any registry.
+// TestArchive has a node without driver and MXMACA, and a cluster that reaches nothing but a
+// private registry. One file brings everything there; one "helm install" later the lean pod of
+// the manual has GPUs, driver and MXMACA. Then the images are loaded into the engine, and the
+// chart is installed without any registry.
 func TestArchive(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "c500-8")
 	n.withoutDriver(t)
 	n.must(t, "sh", "-c", "rm -r "+cluster.NodeDir+"/opt/maca*")
 
-	// What comes from elsewhere: the pod's image, the vendor's images as files, and the image with the health of GPUs.
+	// What comes from elsewhere: the pod's image, the vendor's images as files, and the image
+	// with the health of GPUs.
 	n.create(t, probePod("pulls", 0, "look"))
 	n.phase(t, "pulls", corev1.PodSucceeded)
 	n.remove(t, "pulls")

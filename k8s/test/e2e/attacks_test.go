@@ -13,12 +13,13 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/test/cluster"
 )
 
-// An attack is a request that the API server must refuse, and words of its refusal; without any, it must be answered.
-// Its body is a merge patch, or that of a POST where a path says so. A path is below /api/v1 unless it is absolute.
+// An attack is a request that the API server must refuse, and words of its refusal; without
+// any, it must be answered. Its body is a merge patch, or that of a POST where a path says so.
+// A path is below /api/v1 unless it is absolute.
 type attack struct{ what, path, body, want string }
 
-// attackAs runs attacks with the token that a pod of a service account has, as from a node that was taken over;
-// "" is the administrator.
+// attackAs runs attacks with the token that a pod of a service account has, as from a node
+// that was taken over; "" is the administrator.
 func (n *node) attackAs(t *testing.T, account string, attacks []attack) {
 	t.Helper()
 	n.useRights(t, false)
@@ -54,7 +55,8 @@ func (n *node) attackAs(t *testing.T, account string, attacks []attack) {
 	n.audited = strings.LastIndexByte(string(log), '\n') + 1 // these refusals are wanted
 }
 
-// stolenToken tries what gpu-device's token of this node must not do with a pod, the Node and bindings.
+// stolenToken tries what gpu-device's token of this node must not do with a pod, the Node and
+// bindings.
 func (n *node) stolenToken(t *testing.T, pod string) {
 	const (
 		pods, node = "PATCH namespaces/default/pods/", "PATCH nodes/" + cluster.NodeName
@@ -78,8 +80,8 @@ func (n *node) stolenToken(t *testing.T, pod string) {
 	})
 }
 
-// stolenController tries what the token of the operator's controller must not do: with what is requested, and with pods.
-// pod requests GPUs and has no controller; in the end it is evicted.
+// stolenController tries what the token of the operator's controller must not do: with what is
+// requested, and with pods. pod requests GPUs and has no controller; in the end it is evicted.
 func (n *node) stolenController(t *testing.T, pod string) {
 	const requested, of = "PATCH /apis/gpu.metax-tech.com/v1alpha1/clusteroperators/cluster-operator", "has to say by the label"
 	evict := func(what, namespace, name, labels, want string) attack {

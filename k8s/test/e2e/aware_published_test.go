@@ -14,7 +14,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/test/cluster"
 )
 
-// manualConfig has the values of the vendor's manual, nodeCacheCapable and ignorable false, and HTTPS.
+// manualConfig has the values of the vendor's manual, nodeCacheCapable and ignorable false,
+// and HTTPS.
 var manualConfig = strings.NewReplacer(
 	"http://", "https://", "nodeCacheCapable: true", "nodeCacheCapable: false",
 	"ignorable: true", "ignorable: false\n  enableHTTPS: true\n  tlsConfig: "+cluster.ScheduleTLS,
@@ -23,10 +24,10 @@ var manualConfig = strings.NewReplacer(
 // vector is the only complete list of scores that HAMi's tests have, of 1 to 8 GPUs.
 const vector = `{"1":0,"2":110,"3":270,"4":540,"5":580,"6":730,"7":930,"8":1240}`
 
-// publishedRows are rows of the tests and documents of HAMi (4707fb02) and of Kunlunxin, as choices
-// between nodes. The name has what they publish: HAMi's node score, of which the highest wins with
-// binpack and the lowest with spread, or by how much the least number of jobs that fill the node changes
-// (delta), of which the least is best.
+// publishedRows are rows of the tests and documents of HAMi (4707fb02) and of Kunlunxin, as
+// choices between nodes. The name has what they publish: HAMi's node score, of which the
+// highest wins with binpack and the lowest with spread, or by how much the least number of
+// jobs that fill the node changes (delta), of which the least is best.
 var publishedRows = []struct {
 	name, policy string
 	gpus         int
@@ -48,7 +49,8 @@ var publishedRows = []struct {
 	{"allocate 2 cards", "mtf", 2, []string{"00100000"}, 0},
 	{"allocate 1 card", "mtf", 1, []string{"00100000"}, 0},
 	{"allocate 1 card", "mtf", 1, []string{"11000000"}, 0},
-	// HAMi's code for Kunlunxin takes these across NUMA nodes, which Kunlunxin's own rules forbid.
+	// HAMi's code for Kunlunxin takes these across NUMA nodes, which Kunlunxin's own rules
+	// forbid.
 	{"allocate 2 card according to interconnect", "mtf", 2, []string{"01110111"}, none},
 	{"allocate 4 cards when have 5 cards", "mtf", 4, []string{"10001100"}, none},
 	{"allocate 4 cards when have 6 cards, leave 2 cards unconnected", "mtf", 4, []string{"01001000", "00001111"}, 1},
@@ -59,8 +61,8 @@ var publishedRows = []struct {
 
 const none = -1
 
-// TestAwarePublished sends the published rows through Kubernetes' scheduler with the manual's values. With
-// these a pod waits while the extender is away, and is placed when it is back.
+// TestAwarePublished sends the published rows through Kubernetes' scheduler with the manual's
+// values. With these a pod waits while the extender is away, and is placed when it is back.
 func TestAwarePublished(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "c500-8")
@@ -120,7 +122,8 @@ func TestAwarePublished(t *testing.T) {
 	n.bound(t, "waits")
 }
 
-// publishedNode is a node of two domains of four, each in a NUMA node, with the used GPUs of a published row.
+// publishedNode is a node of two domains of four, each in a NUMA node, with the used GPUs of a
+// published row.
 func publishedNode(t *testing.T, name, used string) nodescoretest.Node {
 	t.Helper()
 	node, err := nodescoretest.Simulated("c500-8-sys")
@@ -136,8 +139,8 @@ func publishedNode(t *testing.T, name, used string) nodescoretest.Node {
 	return n
 }
 
-// publishHAMi leaves a node HAMi's annotations only: the values for the policy, and equal ones of the other
-// kind.
+// publishHAMi leaves a node HAMi's annotations only: the values for the policy, and equal ones
+// of the other kind.
 func (n *node) publishHAMi(t *testing.T, name, policy, values string) {
 	t.Helper()
 	decides, other := scores, losses

@@ -73,8 +73,8 @@ func parallel(n int, do func(i int) error) error {
 	return <-failed
 }
 
-// createNodes creates nodes without kubelets, each with the label group, and on each a pod with the GPUs
-// that are in use.
+// createNodes creates nodes without kubelets, each with the label group, and on each a pod
+// with the GPUs that are in use.
 func (n *node) createNodes(ctx context.Context, nodes []nodescoretest.Node, group func(i int) string) error {
 	return parallel(len(nodes), func(i int) error {
 		is := nodes[i]
@@ -108,8 +108,8 @@ func (n *node) createNodes(ctx context.Context, nodes []nodescoretest.Node, grou
 	})
 }
 
-// gpuPod is a pod that requests GPUs of a node of a group, of any node if that is empty. No kubelet starts
-// it.
+// gpuPod is a pod that requests GPUs of a node of a group, of any node if that is empty. No
+// kubelet starts it.
 func gpuPod(name string, gpus int, group string) *corev1.Pod {
 	pod := probePod(name, gpus, "pause")
 	pod.Spec.Tolerations = anywhere
@@ -119,8 +119,8 @@ func gpuPod(name string, gpus int, group string) *corev1.Pod {
 	return pod
 }
 
-// onBare lists where the pods of the cluster are, and fails if a node has more GPUs requested than it can
-// give.
+// onBare lists where the pods of the cluster are, and fails if a node has more GPUs requested
+// than it can give.
 func (n *node) onBare(t *testing.T, nodes []nodescoretest.Node) map[string]string {
 	t.Helper()
 	list, err := n.pods().List(within(t), metav1.ListOptions{})
@@ -171,8 +171,8 @@ func (n *node) metric(t *testing.T, name string) float64 {
 	return v
 }
 
-// TestAwareBest: on random clusters, each the nodes of a group, Kubernetes' scheduler takes a node that
-// brute force over all sets of all nodes calls best.
+// TestAwareBest: on random clusters, each the nodes of a group, Kubernetes' scheduler takes a
+// node that brute force over all sets of all nodes calls best.
 func TestAwareBest(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "c500-8")
@@ -237,9 +237,10 @@ func TestAwareBest(t *testing.T) {
 	}
 }
 
-// TestAwareStorm: many pods at once on nodes in random states. While they are placed, the extender is
-// stopped, killed and replaced by one that answers wrongly, and a part of the nodes publishes lies. The
-// scheduler goes on, all pods that have room are placed, and no node has more GPUs requested than it has.
+// TestAwareStorm: many pods at once on nodes in random states. While they are placed, the
+// extender is stopped, killed and replaced by one that answers wrongly, and a part of the
+// nodes publishes lies. The scheduler goes on, all pods that have room are placed, and no node
+// has more GPUs requested than it has.
 func TestAwareStorm(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "c500-8")
@@ -319,9 +320,9 @@ func TestAwareStorm(t *testing.T) {
 // awareNamespace is where the chart puts gpu-aware.
 const awareNamespace = "metax-gpu"
 
-// TestAwareChart installs gpu-aware by the chart, looks at it with the commands of the vendor's manual,
-// gives its configuration to Kubernetes' scheduler as docs/kubernetes-schedulers.md says, and changes the
-// weights while it runs.
+// TestAwareChart installs gpu-aware by the chart, looks at it with the commands of the
+// vendor's manual, gives its configuration to Kubernetes' scheduler as
+// docs/kubernetes-schedulers.md says, and changes the weights while it runs.
 func TestAwareChart(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "c500-8")
@@ -341,15 +342,16 @@ func TestAwareChart(t *testing.T) {
 	}
 	n.must(t, "kubectl", "apply", "--dry-run=server", "-f", "/tmp/second-scheduler.yaml")
 
-	// A node of two quads of which one is free, and one of which a half of each is. A pod that is created
-	// on a node looks as if it were placed a moment ago, so gpu-aware begins anew.
+	// A node of two quads of which one is free, and one of which a half of each is. A pod that
+	// is created on a node looks as if it were placed a moment ago, so gpu-aware begins anew.
 	n.createNodesOf(t, map[string][]int{"quad": {0, 1, 2, 3}, "halves": {0, 1, 4, 5}})
 	n.createBare(t, "without-annotations", nil, corev1.ResourceList{gpuResource: resource.MustParse("8")})
 	n.must(t, "kubectl", "rollout", "restart", "-n", awareNamespace, "daemonset/metax-gpu-aware")
 	n.must(t, "kubectl", "rollout", "status", "-n", awareNamespace, "daemonset/metax-gpu-aware", "--timeout=60s")
 
 	wait(t, "the way to the new pod", func(ctx context.Context) error {
-		// Without an end of its own, an attempt that is sent to the old pod would wait for it until all time is over.
+		// Without an end of its own, an attempt that is sent to the old pod would wait for it
+		// until all time is over.
 		_, err := n.Run(ctx, "bash", "-c", `at=$(kubectl get svc -n metax-gpu -o 'jsonpath={.items[0].spec.clusterIP}') && timeout 2 bash -c "exec 3<>/dev/tcp/$at/8080"`)
 		return err
 	})

@@ -16,8 +16,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/test/cluster"
 )
 
-// TestCards takes a card out of the node and puts another one in, in the order of MetaX's manual: cordon the node,
-// delete the plugin's pods and those with GPUs, change the hardware, reboot, uncordon, and look at Capacity.
+// TestCards takes a card out of the node and puts another one in, in the order of MetaX's
+// manual: cordon the node, delete the plugin's pods and those with GPUs, change the hardware,
+// reboot, uncordon, and look at Capacity.
 func TestCards(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "c500-8")

@@ -9,9 +9,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// TestChartLife upgrades the chart, rolls it back and removes it while a pod has GPUs. The pod keeps them,
-// also when its container starts again with another plugin. What it needs for that remains, and nothing
-// else.
+// TestChartLife upgrades the chart, rolls it back and removes it while a pod has GPUs. The pod
+// keeps them, also when its container starts again with another plugin. What it needs for that
+// remains, and nothing else.
 func TestChartLife(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "c500-8")

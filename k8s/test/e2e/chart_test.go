@@ -29,8 +29,8 @@ func (n *node) push(t *testing.T) {
 	n.must(t, "sh", "-c", "for chart in "+sandbox.BinDir+"/charts/*.tgz; do helm push $chart oci://"+project+"; done")
 }
 
-// install installs the chart with the command of the manual, waits until pods can get all GPUs, and
-// returns the name that helm made up.
+// install installs the chart with the command of the manual, waits until pods can get all
+// GPUs, and returns the name that helm made up.
 func (n *node) install(t *testing.T, more ...string) string {
 	t.Helper()
 	n.push(t)
@@ -60,7 +60,8 @@ func (n *node) release(t *testing.T) string {
 	return list[0].Name
 }
 
-// uninstall removes the chart with the command of the manual, and waits until its pods are gone.
+// uninstall removes the chart with the command of the manual, and waits until its pods are
+// gone.
 func (n *node) uninstall(t *testing.T, release string) {
 	t.Helper()
 	n.useRights(t, false)

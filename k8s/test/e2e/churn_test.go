@@ -20,9 +20,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/test/report"
 )
 
-// TestChurn lets pods come and go while one part after the other fails. A pod takes a kernel lock for each
-// of its GPUs, so a GPU with two owners is noticed even if that lasts only a moment. At the end, one pod
-// gets all GPUs: none is lost.
+// TestChurn lets pods come and go while one part after the other fails. A pod takes a kernel
+// lock for each of its GPUs, so a GPU with two owners is noticed even if that lasts only a
+// moment. At the end, one pod gets all GPUs: none is lost.
 func TestChurn(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "c500-8")
@@ -102,8 +102,9 @@ func (n *node) passes(ctx context.Context, wait time.Duration, name string, gpus
 	return n.comesAndGoes(ctx, wait, pod)
 }
 
-// comesAndGoes runs a pod to its end and deletes it. It returns the reason if the kubelet refused the pod,
-// which it has to while it does not know the GPUs, or "cut" if it was killed meanwhile. It waits no longer than that.
+// comesAndGoes runs a pod to its end and deletes it. It returns the reason if the kubelet
+// refused the pod, which it has to while it does not know the GPUs, or "cut" if it was killed
+// meanwhile. It waits no longer than that.
 func (n *node) comesAndGoes(ctx context.Context, wait time.Duration, pod *corev1.Pod) (refused string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()

@@ -7,7 +7,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/test/cluster"
 )
 
-// TestCRIO runs the chart and a pod with four GPUs on a node with CRI-O, which gets them by CDI.
+// TestCRIO runs the chart and a pod with four GPUs on a node with CRI-O, which gets them by
+// CDI.
 func TestCRIO(t *testing.T) {
 	if fixtures.CRIO == "" {
 		t.Skip("CRI-O is built only with METAX_K8S_NIGHT")

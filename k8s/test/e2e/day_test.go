@@ -27,14 +27,15 @@ import (
 // dayNodes is how many nodes of 8 GPUs the jobs of a day are for.
 const dayNodes = 100
 
-// dayTrace are the jobs of a day that request as many GPU hours as the nodes have. They arrive as a Poisson process
-// and last 4 hours in the mean, exponentially; those for 1, 2, 4 and 8 GPUs are 4 : 3 : 2 : 1.
+// dayTrace are the jobs of a day that request as many GPU hours as the nodes have. They arrive
+// as a Poisson process and last 4 hours in the mean, exponentially; those for 1, 2, 4 and 8
+// GPUs are 4 : 3 : 2 : 1.
 const dayTrace = "testdata/day.csv"
 
-// TestDay sends the jobs of a day through real schedulers, one after the other without the time in between:
-// a job that finds no node is rejected. On each node, GPUs are given as the plugin gives them, and published.
-// It asserts that no GPU is given twice, and that a job is rejected only if no node has enough free GPUs;
-// what the schedulers make of it is recorded.
+// TestDay sends the jobs of a day through real schedulers, one after the other without the
+// time in between: a job that finds no node is rejected. On each node, GPUs are given as the
+// plugin gives them, and published. It asserts that no GPU is given twice, and that a job is
+// rejected only if no node has enough free GPUs; what the schedulers make of it is recorded.
 func TestDay(t *testing.T) {
 	if !night {
 		t.Skip("takes long: METAX_K8S_NIGHT=1")
@@ -187,8 +188,8 @@ func (d *day) give(t *testing.T, i int, j placement.Job, place *placement.Place)
 	}
 }
 
-// chosen creates a pod, and returns the node that the scheduler chooses; none if it says that there is none
-// and it is right.
+// chosen creates a pod, and returns the node that the scheduler chooses; none if it says that
+// there is none and it is right.
 func (d *day) chosen(t *testing.T, pod *corev1.Pod) string {
 	t.Helper()
 	d.create(t, pod)
@@ -236,9 +237,10 @@ func (d *day) publish(t *testing.T, is *nodescoretest.Node) {
 	}
 }
 
-// relist makes HAMi list the nodes, which it does at once only if one comes or goes: a node without GPUs does
-// that. The list that has it, or has it no longer, also has what was published before. In a day that is not
-// compressed, HAMi lists the nodes many times between two jobs.
+// relist makes HAMi list the nodes, which it does at once only if one comes or goes: a node
+// without GPUs does that. The list that has it, or has it no longer, also has what was
+// published before. In a day that is not compressed, HAMi lists the nodes many times between
+// two jobs.
 func (d *day) relist(t *testing.T) {
 	t.Helper()
 	count := dayNodes + 1 // with that of the cluster

@@ -15,8 +15,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/test/cluster"
 )
 
-// installSlices installs the chart in the mode sgpu, and waits until the GPUs are published to schedulers.
-// Those are the user admin.
+// installSlices installs the chart in the mode sgpu, and waits until the GPUs are published to
+// schedulers. Those are the user admin.
 func (n *node) installSlices(t *testing.T, more ...string) {
 	t.Helper()
 	n.push(t)
@@ -51,7 +51,8 @@ func (n *node) slices() (all []slice, err error) {
 	return all, nil
 }
 
-// sliced waits until the driver has exactly these slices, each "COMPUTE/MEMORY" in percent and MiB.
+// sliced waits until the driver has exactly these slices, each "COMPUTE/MEMORY" in percent and
+// MiB.
 func (n *node) sliced(t *testing.T, want ...string) {
 	t.Helper()
 	slices.Sort(want)

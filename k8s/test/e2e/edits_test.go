@@ -7,8 +7,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/test/cluster"
 )
 
-// stated is a template that states the data of a ConfigMap that people edit, as charts did before edits and values
-// stood apart.
+// stated is a template that states the data of a ConfigMap that people edit, as charts did
+// before edits and values stood apart.
 const stated = `apiVersion: v1
 kind: ConfigMap
 metadata: {name: metax-device-config, namespace: {{ .Release.Namespace }}}
@@ -57,8 +57,8 @@ func TestEditsBefore(t *testing.T) {
 	t.Run("failed installation", n.failedInstallation)
 }
 
-// failedInstallation installs both charts with a wrong registry, repairs what can be repaired, and removes the operator
-// while its jobs cannot run.
+// failedInstallation installs both charts with a wrong registry, repairs what can be repaired,
+// and removes the operator while its jobs cannot run.
 func (n *node) failedInstallation(t *testing.T) {
 	typo := "registry=" + project + "-typo"
 	fails := func(says string, args ...string) {

@@ -19,7 +19,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
-// lose makes the device plugin of a node say that pods have a lost GPU; without names, that it is back.
+// lose makes the device plugin of a node say that pods have a lost GPU; without names, that it
+// is back.
 func (f *fleet) lose(t *testing.T, node string, pods ...string) {
 	t.Helper()
 	var value any
@@ -61,8 +62,9 @@ func (f *fleet) tainted(node, want string) func(context.Context) error {
 	}
 }
 
-// TestOnFatal: with a real API server, a pod with a lost GPU is evicted when its budget lets it, and 499 others stay,
-// such as its neighbour, those whose GPU came back at once, and one that says of itself that it has the lost GPU.
+// TestOnFatal: with a real API server, a pod with a lost GPU is evicted when its budget lets
+// it, and 499 others stay, such as its neighbour, those whose GPU came back at once, and one
+// that says of itself that it has the lost GPU.
 func TestOnFatal(t *testing.T) {
 	t.Parallel()
 	const size, perNode = 10, 50
@@ -133,8 +135,8 @@ func TestOnFatal(t *testing.T) {
 	}
 }
 
-// losesGPU: the pod with a GPU that is lost on a real node is evicted, its neighbour stays, and the taint goes with the
-// fault. The operator was installed with gpuDevice.onFatal=evict.
+// losesGPU: the pod with a GPU that is lost on a real node is evicted, its neighbour stays,
+// and the taint goes with the fault. The operator was installed with gpuDevice.onFatal=evict.
 func (n *node) losesGPU(t *testing.T) {
 	n.runs(t, probePod("victim", 2, "pause"))
 	n.runs(t, probePod("neighbour", 2, "pause"))

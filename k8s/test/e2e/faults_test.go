@@ -13,8 +13,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/test/cluster"
 )
 
-// TestFaults lets one part fail after the other while a pod has four GPUs. Afterwards the pod still has
-// them, a second pod gets the other four, and a third waits.
+// TestFaults lets one part fail after the other while a pod has four GPUs. Afterwards the pod
+// still has them, a second pod gets the other four, and a third waits.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "c500-8")
@@ -139,8 +139,8 @@ func (n *node) anotherSocket(t *testing.T, before []string) {
 	})
 }
 
-// takeResource registers another plugin for the resource and takes it away again. Then the kubelet has no
-// plugin, and nothing tells the first one so: its socket and its stream remain.
+// takeResource registers another plugin for the resource and takes it away again. Then the
+// kubelet has no plugin, and nothing tells the first one so: its socket and its stream remain.
 func (n *node) takeResource(t *testing.T) {
 	t.Helper()
 	before := n.sockets(t)
@@ -210,8 +210,9 @@ func (n *node) overlap(t *testing.T) {
 	n.anotherSocket(t, before)
 }
 
-// fallAndRecover lets mx-smi report a GPU that no pod has as unhealthy. It leaves Allocatable but not
-// Capacity, the node has a condition and an Event, and no pod gets the GPU until it is healthy again.
+// fallAndRecover lets mx-smi report a GPU that no pod has as unhealthy. It leaves Allocatable
+// but not Capacity, the node has a condition and an Event, and no pod gets the GPU until it is
+// healthy again.
 func (n *node) fallAndRecover(t *testing.T) {
 	t.Helper()
 	fallen := 0

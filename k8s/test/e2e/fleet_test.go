@@ -30,8 +30,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
-// fleet is a cluster whose nodes have no machine: a real API server, etcd, scheduler and DaemonSet controller, and in
-// this process what kubelets and the driver's agents do. The clock of the operator stands unless tick moves it.
+// fleet is a cluster whose nodes have no machine: a real API server, etcd, scheduler and
+// DaemonSet controller, and in this process what kubelets and the driver's agents do. The
+// clock of the operator stands unless tick moves it.
 type fleet struct {
 	*node
 	clock  *testclock.FakeClock
@@ -80,7 +81,8 @@ func (f *fleet) join(ctx context.Context, name string) error {
 	return err
 }
 
-// job runs a pod with a GPU on a node, which a controller would create again elsewhere, or not.
+// job runs a pod with a GPU on a node, which a controller would create again elsewhere, or
+// not.
 func (f *fleet) job(t *testing.T, name, node string, managed bool) {
 	t.Helper()
 	pod := probePod(name, 1, "pause")
@@ -96,8 +98,8 @@ func (f *fleet) job(t *testing.T, name, node string, managed bool) {
 	}
 }
 
-// tick lets two seconds pass, in which kubelets and agents do what is to be done. Where the API server is away,
-// nothing happens.
+// tick lets two seconds pass, in which kubelets and agents do what is to be done. Where the
+// API server is away, nothing happens.
 func (f *fleet) tick(ctx context.Context) error {
 	f.clock.Step(2 * time.Second)
 	time.Sleep(20 * time.Millisecond) // controllers need some time
@@ -199,8 +201,9 @@ func (f *fleet) report(ctx context.Context, node, pod string, ready bool) error 
 	return ignoreChanged(err)
 }
 
-// mortal is the way of one controller to the API server. It dies after so many writes, if that is not 0, and has a Lease of its
-// own, so that of several controllers each takes itself for the leader.
+// mortal is the way of one controller to the API server. It dies after so many writes, if that
+// is not 0, and has a Lease of its own, so that of several controllers each takes itself for
+// the leader.
 type mortal struct {
 	http.RoundTripper
 	lease  string
@@ -248,7 +251,8 @@ func (m *mortal) renamed(r *http.Request) (*http.Response, error) {
 	return m.RoundTripper.RoundTrip(r)
 }
 
-// run starts a controller that dies after some writes, 0 for never, and counts its writes. It returns how to end it.
+// run starts a controller that dies after some writes, 0 for never, and counts its writes. It
+// returns how to end it.
 func (f *fleet) run(t *testing.T, writes *atomic.Int32, dies int32) (ended <-chan struct{}, end func()) {
 	t.Helper()
 	manifests, err := plan.NewManifests(charts.Extensions, charts.Operator, nil, "fleet", namespace)

@@ -16,8 +16,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/test/cluster"
 )
 
-// TestHAMiSlices lets HAMi's scheduler choose slices for pods that run on the node. Whatever happens to a
-// pod between its binding and its answer, the lock of the node is released and no slice is left.
+// TestHAMiSlices lets HAMi's scheduler choose slices for pods that run on the node. Whatever
+// happens to a pod between its binding and its answer, the lock of the node is released and no
+// slice is left.
 func TestHAMiSlices(t *testing.T) {
 	t.Parallel()
 	program := scheduler(t, hamiVariable)
@@ -170,8 +171,8 @@ func (n *node) hamiClasses(t *testing.T) {
 	})
 }
 
-// hamiRefused lets HAMi choose a GPU of which somebody else has a large slice, which HAMi does not know: the
-// driver refuses.
+// hamiRefused lets HAMi choose a GPU of which somebody else has a large slice, which HAMi does
+// not know: the driver refuses.
 func (n *node) hamiRefused(t *testing.T) {
 	sgpu := func(args ...string) { n.must(t, smi, append([]string{"sgpu", "-i", "5"}, args...)...) }
 	sgpu("--enable")
@@ -211,8 +212,8 @@ func (n *node) served(t *testing.T, name string, slices ...string) {
 	n.sliced(t)
 }
 
-// interruptSlices does something to pods between their binding and the plugin's answer. The pod after them
-// runs.
+// interruptSlices does something to pods between their binding and the plugin's answer. The
+// pod after them runs.
 func (n *node) interruptSlices(t *testing.T, pod func(name string) *corev1.Pod) {
 	t.Helper()
 	signal := func(t *testing.T, name, command string) {
@@ -274,8 +275,9 @@ func (n *node) interruptSlices(t *testing.T, pod func(name string) *corev1.Pod) 
 	}
 }
 
-// hamiPod is a pod with a container for each text: "2/10/1" requests two slices, each with 10 percent of the
-// compute units and 1 GiB of memory; with 0 GiB, all of it. "i" begins an init container, which ends at once.
+// hamiPod is a pod with a container for each text: "2/10/1" requests two slices, each with 10
+// percent of the compute units and 1 GiB of memory; with 0 GiB, all of it. "i" begins an init
+// container, which ends at once.
 func hamiPod(name string, containers ...string) *corev1.Pod {
 	pod := probePod(name, 0, "pause")
 	pod.Spec.SchedulerName = cluster.HAMi

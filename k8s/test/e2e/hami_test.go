@@ -20,9 +20,10 @@ const (
 	hamiLock = "hami.io/mutex.lock"
 )
 
-// TestHAMi lets HAMi's scheduler choose between the node, whose plugin publishes scores and losses, and a
-// node without a kubelet, whose values do not change: for four GPUs the score 400 and the loss 200. A pod
-// of four goes where its policy and what the plugin published last say.
+// TestHAMi lets HAMi's scheduler choose between the node, whose plugin publishes scores and
+// losses, and a node without a kubelet, whose values do not change: for four GPUs the score
+// 400 and the loss 200. A pod of four goes where its policy and what the plugin published last
+// say.
 func TestHAMi(t *testing.T) {
 	t.Parallel()
 	program := scheduler(t, hamiVariable)
@@ -87,8 +88,8 @@ func (n *node) published(t *testing.T, want string) {
 	})
 }
 
-// listed waits until HAMi has listed the nodes twice: the first list may have begun before. A new node
-// makes it list them at once.
+// listed waits until HAMi has listed the nodes twice: the first list may have begun before. A
+// new node makes it list them at once.
 func (n *node) listed(t *testing.T) {
 	t.Helper()
 	count := func() int {

@@ -80,8 +80,8 @@ func TestInstall(t *testing.T) {
 	})
 }
 
-// trace is what an installation could leave behind: names of objects, labels, annotations and conditions
-// of the node, and files outside of the simulated node.
+// trace is what an installation could leave behind: names of objects, labels, annotations and
+// conditions of the node, and files outside of the simulated node.
 func (n *node) trace(t *testing.T) map[string][]string {
 	t.Helper()
 	object := n.object(t)
@@ -114,8 +114,8 @@ func (n *node) trace(t *testing.T) map[string][]string {
 	}
 }
 
-// files are the files of the node that are not the engine's, a pod's log or an image. Empty directories do
-// not count: no pod may write where they could be removed from.
+// files are the files of the node that are not the engine's, a pod's log or an image. Empty
+// directories do not count: no pod may write where they could be removed from.
 func (n *node) files(t *testing.T) []string {
 	t.Helper()
 	var list []string

@@ -16,8 +16,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/test/cluster"
 )
 
-// TestKoordinatorSlices lets Koordinator's scheduler choose slices and whole GPUs for pods that run on the
-// node. The test makes the Device and the resources of the node, as koordlet and koord-manager do in life.
+// TestKoordinatorSlices lets Koordinator's scheduler choose slices and whole GPUs for pods
+// that run on the node. The test makes the Device and the resources of the node, as koordlet
+// and koord-manager do in life.
 func TestKoordinatorSlices(t *testing.T) {
 	t.Parallel()
 	program := scheduler(t, koordinatorVariable)
@@ -69,8 +70,9 @@ func TestKoordinatorSlices(t *testing.T) {
 		}
 		both.Wait()
 		for _, name := range names {
-			// Koordinator locks the node by what it saw of it last, so its second lock can replace the
-			// first, and then the plugin refuses one pod or both. A controller would create them again.
+			// Koordinator locks the node by what it saw of it last, so its second lock can
+			// replace the first, and then the plugin refuses one pod or both. A controller
+			// would create them again.
 			wait(t, "pod "+name, func(ctx context.Context) error {
 				pod, err := n.pods().Get(ctx, name, metav1.GetOptions{})
 				if err != nil || pod.Status.Phase == corev1.PodRunning {
@@ -94,7 +96,8 @@ func TestKoordinatorSlices(t *testing.T) {
 	n.interruptSlices(t, slice)
 }
 
-// isUnlocked reports whether the plugin refused a pod because the lock names another one, or none.
+// isUnlocked reports whether the plugin refused a pod because the lock names another one, or
+// none.
 func isUnlocked(pod *corev1.Pod) bool {
 	return slices.ContainsFunc([]string{
 		"no scheduler has locked the node", "also waits for slices on this node", "which the lock of the node names, does not wait",

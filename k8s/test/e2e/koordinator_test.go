@@ -17,10 +17,11 @@ import (
 
 const koordletDir = "/var/run/koordlet/xpu-device-infos"
 
-// TestKoordinator lets Koordinator's scheduler choose GPUs by what the plugin writes for koordlet. The test
-// makes the Device of the file, as koordlet does in life, for a node without a kubelet, and as on a host
-// that does not state where its GPUs are: so nothing but the groups in the file shows which GPUs belong
-// together. After each pod it removes the lock of the node, as a device plugin does.
+// TestKoordinator lets Koordinator's scheduler choose GPUs by what the plugin writes for
+// koordlet. The test makes the Device of the file, as koordlet does in life, for a node
+// without a kubelet, and as on a host that does not state where its GPUs are: so nothing but
+// the groups in the file shows which GPUs belong together. After each pod it removes the lock
+// of the node, as a device plugin does.
 func TestKoordinator(t *testing.T) {
 	t.Parallel()
 	program := scheduler(t, koordinatorVariable)
@@ -73,8 +74,8 @@ func TestKoordinator(t *testing.T) {
 	}
 }
 
-// chosen are the minors that Koordinator chose for a pod, ascending, and the annotation with which it
-// tells them to a device plugin of MetaX.
+// chosen are the minors that Koordinator chose for a pod, ascending, and the annotation with
+// which it tells them to a device plugin of MetaX.
 func (n *node) chosen(t *testing.T, pod *corev1.Pod) (minors []int, annotation string) {
 	t.Helper()
 	var gpus []string

@@ -13,7 +13,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/test/cluster"
 )
 
-// TestKubectl looks at a cluster with kubectl metax as a user who has the rights of a reader and no others.
+// TestKubectl looks at a cluster with kubectl metax as a user who has the rights of a reader
+// and no others.
 func TestKubectl(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "c500-8")

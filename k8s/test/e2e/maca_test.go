@@ -20,8 +20,9 @@ import (
 
 const macaImages = cluster.Registry + "/test/maca-c500"
 
-// TestMACA has a node without MXMACA. The operator installs it from images: containers get it, a new version is for
-// new pods only, an image with a link that leads out is refused, and old versions go.
+// TestMACA has a node without MXMACA. The operator installs it from images: containers get it,
+// a new version is for new pods only, an image with a link that leads out is refused, and old
+// versions go.
 func TestMACA(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "c500-8")
@@ -38,8 +39,8 @@ func TestMACA(t *testing.T) {
 		n.remove(t, "manual")
 	})
 	t.Run("a pod that declines", func(t *testing.T) {
-		// The plugin does not ask the API server: a pod that it does not know yet gets what others get. So the kubelet
-		// stands still until the plugin has had time to hear of it.
+		// The plugin does not ask the API server: a pod that it does not know yet gets what
+		// others get. So the kubelet stands still until the plugin has had time to hear of it.
 		signal := func(s syscall.Signal) {
 			if err := n.Daemon("kubelet").Signal(s); err != nil {
 				t.Fatal(err)

@@ -11,7 +11,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/test/cluster"
 )
 
-// TestManifest installs and removes the chart without Helm, with the manifests and the commands of the page.
+// TestManifest installs and removes the chart without Helm, with the manifests and the
+// commands of the page.
 func TestManifest(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "c500-8")
@@ -32,8 +33,8 @@ func TestManifest(t *testing.T) {
 	}
 }
 
-// manifest is a file of the node with a manifest of the charts, its images those of the registry and its GPUs those
-// of the simulated node.
+// manifest is a file of the node with a manifest of the charts, its images those of the
+// registry and its GPUs those of the simulated node.
 func (n *node) manifest(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("../../charts", name))

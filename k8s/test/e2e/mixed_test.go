@@ -23,8 +23,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/test/report"
 )
 
-// TestMixed shares the GPUs of a node between pods and docker, which come and go at random. Each takes a
-// kernel lock for each of its GPUs, so a GPU with two owners is noticed even if that lasts only a moment.
+// TestMixed shares the GPUs of a node between pods and docker, which come and go at random.
+// Each takes a kernel lock for each of its GPUs, so a GPU with two owners is noticed even if
+// that lasts only a moment.
 func TestMixed(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "c500-8")
@@ -112,8 +113,8 @@ func TestMixed(t *testing.T) {
 	n.allocatable(t, len(n.gpus))
 }
 
-// withdraws leases GPUs to a container of docker: they leave Allocatable, an Event names the lease, and they
-// come back.
+// withdraws leases GPUs to a container of docker: they leave Allocatable, an Event names the
+// lease, and they come back.
 func (n *node) withdraws(t *testing.T) {
 	holds := n.metaxDocker(t.Context(), 2, "pause")
 	if err := holds.Start(); err != nil {
@@ -171,7 +172,8 @@ func (n *node) collect(t *testing.T) {
 	n.must(t, "metax-ctk", "--root", cluster.NodeDir, "lease", "gc")
 }
 
-// metaxDocker prepares a container of docker with some GPUs, or with GPU 0 for none, that runs the probe.
+// metaxDocker prepares a container of docker with some GPUs, or with GPU 0 for none, that runs
+// the probe.
 func (n *node) metaxDocker(ctx context.Context, gpus int, probe ...string) *exec.Cmd {
 	option := fmt.Sprintf("--gpus=%d", gpus)
 	if gpus == 0 {

@@ -15,8 +15,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/test/cluster"
 )
 
-// TestModes edits the ConfigMap of modes: with what the plugin does not know, for all nodes and by the label
-// of one, and while a pod has a GPU.
+// TestModes edits the ConfigMap of modes: with what the plugin does not know, for all nodes
+// and by the label of one, and while a pod has a GPU.
 func TestModes(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "c500-8")

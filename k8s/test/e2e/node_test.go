@@ -34,7 +34,8 @@ type gpu struct {
 	Nodes []string `json:"nodes"`
 }
 
-// newNode starts a cluster that ends with the test. The ends of its logs are shown if the test fails.
+// newNode starts a cluster that ends with the test. The ends of its logs are shown if the test
+// fails.
 func newNode(t *testing.T, simulated string) *node {
 	t.Helper()
 	return newNodeWith(t, cluster.Containerd, simulated)

@@ -10,8 +10,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/test/cluster"
 )
 
-// TestOperatorAll has a node without driver and MXMACA, and one installation that brings every component of the
-// operator. Then the controller writes nothing more, and an uninstallation takes back what is not for pods that run.
+// TestOperatorAll has a node without driver and MXMACA, and one installation that brings every
+// component of the operator. Then the controller writes nothing more, and an uninstallation
+// takes back what is not for pods that run.
 func TestOperatorAll(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "c500-8")

@@ -58,7 +58,8 @@ func (n *node) unload(t *testing.T) {
 	}
 }
 
-// driver waits until the kernel of the node has a driver of a version, and its files are there.
+// driver waits until the kernel of the node has a driver of a version, and its files are
+// there.
 func (n *node) driver(t *testing.T, version string) {
 	t.Helper()
 	wait(t, "driver "+version, func(context.Context) error {
@@ -117,8 +118,9 @@ func (n *node) agents(t *testing.T) []corev1.Pod {
 	return list.Items
 }
 
-// TestOperatorDriver installs the operator on a node without a driver, which then runs the pod of the manual, and
-// upgrades the driver: a pod that has a GPU is named and not ended, unless a roll-out may evict it.
+// TestOperatorDriver installs the operator on a node without a driver, which then runs the pod
+// of the manual, and upgrades the driver: a pod that has a GPU is named and not ended, unless
+// a roll-out may evict it.
 func TestOperatorDriver(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "c500-8")
@@ -207,8 +209,8 @@ func TestOperatorDriver(t *testing.T) {
 	n.driver(t, oldDriver) // pods that run keep their GPUs
 }
 
-// TestOperatorHostDriver installs the operator on a node with a driver: preferred, no image of a driver is pulled;
-// otherwise the driver is replaced, when no pod uses it any more.
+// TestOperatorHostDriver installs the operator on a node with a driver: preferred, no image of
+// a driver is pulled; otherwise the driver is replaced, when no pod uses it any more.
 func TestOperatorHostDriver(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "c500-8")

@@ -13,8 +13,8 @@ import (
 // looks is how often TestOperatorScale makes the controller look at all nodes again.
 const looks = 10
 
-// TestOperatorScale measures what the operator's controller costs with 1,000 nodes, each with a driver's pod and its
-// report. It asserts that the controller looks again, not how fast.
+// TestOperatorScale measures what the operator's controller costs with 1,000 nodes, each with
+// a driver's pod and its report. It asserts that the controller looks again, not how fast.
 func TestOperatorScale(t *testing.T) {
 	if !night {
 		t.Skip("takes long: METAX_K8S_NIGHT=1")

@@ -22,8 +22,8 @@ import (
 
 const operatorChart = "oci://" + project + "/metax-operator"
 
-// installOperator installs the chart of the operator with the command of the manual, waits until pods can get all
-// GPUs, and returns the name that helm made up.
+// installOperator installs the chart of the operator with the command of the manual, waits
+// until pods can get all GPUs, and returns the name that helm made up.
 func (n *node) installOperator(t *testing.T, more ...string) string {
 	t.Helper()
 	release := n.beginOperator(t, more...)
@@ -62,7 +62,8 @@ func (n *node) condition(t *testing.T, want string) {
 	})
 }
 
-// looked waits until the ClusterOperator says that a container got a GPU of the only node, or that all are in use.
+// looked waits until the ClusterOperator says that a container got a GPU of the only node, or
+// that all are in use.
 func (n *node) looked(t *testing.T, got bool) {
 	t.Helper()
 	want := "every node with a GPU can give it to a container: on 1 node all are in use"
@@ -103,7 +104,8 @@ func (n *node) patch(t *testing.T, spec string) {
 	n.must(t, "kubectl", "patch", "clusteroperators", "cluster-operator", "--type=merge", "-p", `{"spec": `+spec+`}`)
 }
 
-// TestOperator installs the operator, runs a pod with GPUs, switches components, upgrades and removes it.
+// TestOperator installs the operator, runs a pod with GPUs, switches components, upgrades and
+// removes it.
 func TestOperator(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "c500-8")
@@ -230,7 +232,8 @@ func TestOperator(t *testing.T) {
 	})
 }
 
-// writesOnlyLease lets the controller look again, and wants it to write nothing to the API server but its Lease.
+// writesOnlyLease lets the controller look again, and wants it to write nothing to the API
+// server but its Lease.
 func (n *node) writesOnlyLease(t *testing.T) {
 	n.must(t, "kubectl", "label", "node", cluster.NodeName, "example.com/look=1") // a Node that changes
 	n.useRights(t, false)
@@ -291,8 +294,9 @@ func (n *node) events(t *testing.T, from int) (list []auditv1.Event) {
 	return list
 }
 
-// TestOperatorLife has a cluster with the vendor's ClusterOperator and definition, the refusals of charts
-// that do not fit together, and uninstalls without --wait and without a controller.
+// TestOperatorLife has a cluster with the vendor's ClusterOperator and definition, the
+// refusals of charts that do not fit together, and uninstalls without --wait and without a
+// controller.
 func TestOperatorLife(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "c500-8")

@@ -8,8 +8,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/test/cluster"
 )
 
-// TestOperatorOrders removes the operator in the orders that people do: the ClusterOperator first, its definition
-// first, the namespace first. The node is one of the control plane, as small clusters have.
+// TestOperatorOrders removes the operator in the orders that people do: the ClusterOperator
+// first, its definition first, the namespace first. The node is one of the control plane, as
+// small clusters have.
 func TestOperatorOrders(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "c500-8")
@@ -39,7 +40,8 @@ func TestOperatorOrders(t *testing.T) {
 		release := n.installOperator(t)
 		n.useRights(t, false)
 		n.must(t, "kubectl", "delete", "namespace", namespace, "--timeout=3m")
-		// What is not in the namespace stays. The same release takes it over, and can then be removed.
+		// What is not in the namespace stays. The same release takes it over, and can then be
+		// removed.
 		n.must(t, "helm", append([]string{"install", release, operatorChart, "--version", "<999", "-n", namespace, "--create-namespace", "--wait"}, values...)...)
 		n.allocatable(t, len(n.gpus))
 		n.uninstall(t, release)

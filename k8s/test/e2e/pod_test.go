@@ -75,8 +75,9 @@ func (n *node) phase(t *testing.T, name string, want corev1.PodPhase) *corev1.Po
 	return pod
 }
 
-// runs creates a pod and waits until it runs. A pod that the kubelet refuses is created again, as a controller
-// does: a kubelet that has just started knows no GPUs, and the scheduler does not know that yet.
+// runs creates a pod and waits until it runs. A pod that the kubelet refuses is created again,
+// as a controller does: a kubelet that has just started knows no GPUs, and the scheduler does
+// not know that yet.
 func (n *node) runs(t *testing.T, pod *corev1.Pod) {
 	t.Helper()
 	n.create(t, pod)
@@ -95,12 +96,14 @@ func (n *node) runs(t *testing.T, pod *corev1.Pod) {
 	})
 }
 
-// mustRefuse are what the error of a plugin says that a pod must not get its GPUs: the plugin, or the
-// program that makes slices, was away, the kubelet took the next registration of the plugin in this moment, a GPU had
-// become unhealthy, or somebody else had leased one a moment before.
+// mustRefuse are what the error of a plugin says that a pod must not get its GPUs: the plugin,
+// or the program that makes slices, was away, the kubelet took the next registration of the
+// plugin in this moment, a GPU had become unhealthy, or somebody else had leased one a moment
+// before.
 var mustRefuse = []string{"code = Unavailable", "the client connection is closing", " is unhealthy: ", `make the slices: Post "http://reader`, "is in use by lease", "is in use by container"}
 
-// isRefused reports whether the kubelet had to refuse a pod: it knows no GPUs, or by mustRefuse.
+// isRefused reports whether the kubelet had to refuse a pod: it knows no GPUs, or by
+// mustRefuse.
 func isRefused(pod *corev1.Pod) bool {
 	switch message := pod.Status.Message; pod.Status.Reason {
 	case "OutOf" + gpuResource, "OutOf" + sliceResource:
@@ -111,8 +114,8 @@ func isRefused(pod *corev1.Pod) bool {
 	return false
 }
 
-// isCut reports whether the kubelet was killed while it started a container of a pod: the engine gives up
-// then, and nobody starts the container of such a pod again.
+// isCut reports whether the kubelet was killed while it started a container of a pod: the
+// engine gives up then, and nobody starts the container of such a pod again.
 func isCut(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool {
 		end := c.State.Terminated
@@ -179,9 +182,9 @@ func (n *node) report(t *testing.T, name string) report.Report {
 	return r
 }
 
-// seen are the indices of the GPUs whose nodes are all in a report, after it was checked that no other
-// node is there, that each can be opened, and that the device cgroup denies the nodes of every other GPU
-// even to a process that makes them itself.
+// seen are the indices of the GPUs whose nodes are all in a report, after it was checked that
+// no other node is there, that each can be opened, and that the device cgroup denies the nodes
+// of every other GPU even to a process that makes them itself.
 func (n *node) seen(t *testing.T, r report.Report) []int {
 	t.Helper()
 	inside := map[string]bool{}

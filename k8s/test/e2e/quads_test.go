@@ -22,8 +22,8 @@ type row struct {
 	Want [][]int `json:"want"` // any of these
 }
 
-// TestQuads has the published rows for a node with two MetaXLink domains of four GPUs, those of the vendor's manual
-// among them. test/kubelet has the rows for other nodes.
+// TestQuads has the published rows for a node with two MetaXLink domains of four GPUs, those
+// of the vendor's manual among them. test/kubelet has the rows for other nodes.
 func TestQuads(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "c500-8")
@@ -74,8 +74,8 @@ func published(t *testing.T, kind string) (rows []row) {
 	return rows
 }
 
-// hold runs the pod holder, which chooses all GPUs but those that are free, until it has them: a plugin that does
-// not know the pod yet gives it others.
+// hold runs the pod holder, which chooses all GPUs but those that are free, until it has them:
+// a plugin that does not know the pod yet gives it others.
 func (n *node) hold(t *testing.T, free []int) {
 	t.Helper()
 	var want []int

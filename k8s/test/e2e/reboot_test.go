@@ -10,10 +10,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestReboot ends everything that runs on the node but the control plane, and empties what is in memory on
-// a real node. When the kubelet starts again, it either gives the container what the plugin answered before,
-// or refuses the pod because the plugin is not registered yet. The pod, or the one that takes its place, has
-// GPUs, and nobody else gets them.
+// TestReboot ends everything that runs on the node but the control plane, and empties what is
+// in memory on a real node. When the kubelet starts again, it either gives the container what
+// the plugin answered before, or refuses the pod because the plugin is not registered yet. The
+// pod, or the one that takes its place, has GPUs, and nobody else gets them.
 func TestReboot(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "c500-8")
@@ -40,8 +40,8 @@ func TestReboot(t *testing.T) {
 	}
 }
 
-// restarted waits until the container of a pod runs again, and reports whether the kubelet refused the pod
-// instead.
+// restarted waits until the container of a pod runs again, and reports whether the kubelet
+// refused the pod instead.
 func (n *node) restarted(t *testing.T, name string) (refused bool) {
 	t.Helper()
 	wait(t, "the next start of pod "+name, func(ctx context.Context) error {
@@ -59,8 +59,8 @@ func (n *node) restarted(t *testing.T, name string) (refused bool) {
 	return refused
 }
 
-// reboot ends the kubelet, containerd and every container, removes what a reboot removes, and starts the
-// first two again after meanwhile.
+// reboot ends the kubelet, containerd and every container, removes what a reboot removes, and
+// starts the first two again after meanwhile.
 func (n *node) reboot(t *testing.T, meanwhile func()) {
 	t.Helper()
 	for _, name := range []string{"kubelet", "containerd"} {

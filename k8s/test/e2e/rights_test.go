@@ -19,8 +19,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/test/cluster"
 )
 
-// right is what a role of the chart allows a service account, or what an account does. A right without a
-// namespace holds in all.
+// right is what a role of the chart allows a service account, or what an account does. A right
+// without a namespace holds in all.
 type right struct{ account, verb, resource, namespace string }
 
 func (r right) String() string {
@@ -84,8 +84,9 @@ func rightsOf(rule rbacv1.PolicyRule) (list []right) {
 	return list
 }
 
-// useRights records what the chart's accounts did since the last call, and wants the API server to have
-// refused nothing. While the chart is removed, its programs may try what their roles allowed before.
+// useRights records what the chart's accounts did since the last call, and wants the API
+// server to have refused nothing. While the chart is removed, its programs may try what their
+// roles allowed before.
 func (n *node) useRights(t *testing.T, removal bool) {
 	t.Helper()
 	log, err := os.ReadFile(n.Path(cluster.AuditLog))

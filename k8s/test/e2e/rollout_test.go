@@ -87,7 +87,8 @@ func (f *fleet) until(t *testing.T, ticks int, what string, missing func(context
 	t.Fatalf("%s: after %d ticks, %v", what, ticks, err)
 }
 
-// unsteady keeps controllers running of which each ends after some writes, until it is stopped.
+// unsteady keeps controllers running of which each ends after some writes, until it is
+// stopped.
 func (f *fleet) unsteady(t *testing.T, controllers int, writes *atomic.Int32, dies func() int32) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -109,8 +110,9 @@ func (f *fleet) unsteady(t *testing.T, controllers int, writes *atomic.Int32, di
 	return sync.OnceFunc(func() { cancel(); all.Wait(); t.Logf("%d controllers ended in the middle", died.Load()) })
 }
 
-// TestRollout rolls drivers out over 50 nodes of a real API server: with failures in each state, two leaders that both
-// end again and again, and an API server that is away; then with a controller that ends at each single write.
+// TestRollout rolls drivers out over 50 nodes of a real API server: with failures in each
+// state, two leaders that both end again and again, and an API server that is away; then with
+// a controller that ends at each single write.
 func TestRollout(t *testing.T) {
 	t.Parallel()
 	const size = 50
@@ -127,8 +129,8 @@ func TestRollout(t *testing.T) {
 	f.until(t, 300, "the first driver", func(ctx context.Context) error { return f.upgraded(ctx, "1") })
 	end()
 
-	// A pod that ends by itself or is evicted, one that a budget or nobody protects, a person's cordon, no new pod, and
-	// a driver that does not load.
+	// A pod that ends by itself or is evicted, one that a budget or nobody protects, a
+	// person's cordon, no new pod, and a driver that does not load.
 	for i := range 6 {
 		f.job(t, fmt.Sprint("evicted-", i), name(i), true)
 	}

@@ -29,7 +29,8 @@ func (n *node) engineFiles(t *testing.T) map[string]string {
 	return files
 }
 
-// restartEngine restarts containerd by hand, as the condition says: systemd does not run on this node.
+// restartEngine restarts containerd by hand, as the condition says: systemd does not run on
+// this node.
 func (n *node) restartEngine(t *testing.T) {
 	t.Helper()
 	n.labels(t, "runtime.reason=RestartNeeded")
@@ -52,8 +53,8 @@ func runtimePod(name string, probe ...string) *corev1.Pod {
 	return pod
 }
 
-// TestOperatorRuntime sets containerd up without CDI, runs pods by it, and takes it back: by a switch while a pod uses
-// it, by an uninstallation, and by one without a controller.
+// TestOperatorRuntime sets containerd up without CDI, runs pods by it, and takes it back: by a
+// switch while a pod uses it, by an uninstallation, and by one without a controller.
 func TestOperatorRuntime(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "c500-8")

@@ -31,15 +31,17 @@ func record(t *testing.T, change func(*placement.Figures)) {
 	}
 }
 
-// TestScale measures what the extender costs a real scheduler as the nodes grow in number, each with 8 GPUs
-// in a random state. It asserts that every question is answered and every pod placed, not how fast.
+// TestScale measures what the extender costs a real scheduler as the nodes grow in number,
+// each with 8 GPUs in a random state. It asserts that every question is answered and every pod
+// placed, not how fast.
 func TestScale(t *testing.T) {
 	if !night {
 		t.Skip("takes long: METAX_K8S_NIGHT=1")
 	}
 	record(t, func(f *placement.Figures) { f.Load = load(t) })
 	n := newNode(t, "c500-8")
-	// No kubelet will ever say that the nodes are ready, and the controllers would say so of all, again and again.
+	// No kubelet will ever say that the nodes are ready, and the controllers would say so of
+	// all, again and again.
 	if err := n.Daemon("kube-controller-manager").Stop(); err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +102,8 @@ func pods(r *rand.Rand, name string, count int) (list []*corev1.Pod) {
 	return list
 }
 
-// place creates pods all at once, and returns how long it took until the last of them had a node.
+// place creates pods all at once, and returns how long it took until the last of them had a
+// node.
 func (n *node) place(t *testing.T, list []*corev1.Pod) time.Duration {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*patience)
@@ -144,7 +147,8 @@ func (n *node) empty(t *testing.T, prefixes ...string) {
 	}
 }
 
-// memory is how much memory of their own the processes of a program on the node have together, in bytes.
+// memory is how much memory of their own the processes of a program on the node have together,
+// in bytes.
 func (n *node) memory(t *testing.T, program string) (sum int64) {
 	t.Helper()
 	// The kernel keeps 15 characters of a name.

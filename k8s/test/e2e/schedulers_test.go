@@ -14,7 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// The programs of other schedulers. A row is skipped where its program is not there; script run says so.
+// The programs of other schedulers. A row is skipped where its program is not there; script
+// run says so.
 const (
 	hamiVariable        = "METAX_E2E_HAMI"
 	koordinatorVariable = "METAX_E2E_KOORD"
@@ -30,7 +31,8 @@ func scheduler(t *testing.T, variable string) string {
 	return path
 }
 
-// createBare creates a node without a kubelet, to which pods can be bound but where they do not start.
+// createBare creates a node without a kubelet, to which pods can be bound but where they do
+// not start.
 func (n *node) createBare(t *testing.T, name string, annotations map[string]string, capacity corev1.ResourceList) {
 	t.Helper()
 	capacity = maps.Clone(capacity)

@@ -17,8 +17,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/test/report"
 )
 
-// sliceStorm lets pods with slices of random size and class come and go, through HAMi, while one part after
-// the other fails. All the time, no GPU has more slices than fit on it, and those of one class.
+// sliceStorm lets pods with slices of random size and class come and go, through HAMi, while
+// one part after the other fails. All the time, no GPU has more slices than fit on it, and
+// those of one class.
 func (n *node) sliceStorm(t *testing.T) {
 	count := 40
 	if night {
@@ -30,12 +31,13 @@ func (n *node) sliceStorm(t *testing.T) {
 	names := make(chan string)
 	var mutex sync.Mutex
 	refused, failures := map[string]int{}, []string{}
-	// A kubelet that is killed after the plugin's answer and before its own record of it asks again when it
-	// starts. The lock of the pod is released then, or names the next one, of which it may be asking also. A
-	// kubelet admits one pod after the other.
+	// A kubelet that is killed after the plugin's answer and before its own record of it asks
+	// again when it starts. The lock of the pod is released then, or names the next one, of
+	// which it may be asking also. A kubelet admits one pod after the other.
 	forgotten := 0
-	// HAMi reads the classes of GPUs every 15 s. Where it read one in the moment between two pods, while a part was
-	// away, it chooses a GPU whose slices have another class, which the plugin has to refuse.
+	// HAMi reads the classes of GPUs every 15 s. Where it read one in the moment between two
+	// pods, while a part was away, it chooses a GPU whose slices have another class, which the
+	// plugin has to refuse.
 	outdated := 0
 	var workers sync.WaitGroup
 	for range 6 {

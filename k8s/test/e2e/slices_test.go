@@ -15,9 +15,10 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/test/cluster"
 )
 
-// TestSlices does what HAMi does for a pod with a slice: it chooses, locks the node and binds. The plugin
-// makes the slice, answers and releases the lock, and removes the slice when the pod has ended. Of two pods
-// that are bound at once, none gets the slice of the other. Then the node goes back to whole GPUs.
+// TestSlices does what HAMi does for a pod with a slice: it chooses, locks the node and binds.
+// The plugin makes the slice, answers and releases the lock, and removes the slice when the
+// pod has ended. Of two pods that are bound at once, none gets the slice of the other. Then
+// the node goes back to whole GPUs.
 func TestSlices(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "c500-8")
@@ -44,8 +45,9 @@ func TestSlices(t *testing.T) {
 	n.uninstall(t, "slices")
 }
 
-// twoPods binds two pods within a millisecond, and the node is locked for one of them. The kubelet does not
-// say for which one it asks: it may have to be refused, but the other is never given its slice.
+// twoPods binds two pods within a millisecond, and the node is locked for one of them. The
+// kubelet does not say for which one it asks: it may have to be refused, but the other is
+// never given its slice.
 func (n *node) twoPods(t *testing.T) {
 	ran := 0
 	for i := range 6 {

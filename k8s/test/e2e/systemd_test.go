@@ -25,9 +25,10 @@ func (n *node) engineProcess(t *testing.T) string {
 	return strings.TrimSpace(n.systemctl(t, "show", "--property=MainPID", "--value", "containerd"))
 }
 
-// TestOperatorSystemd sets containerd up without CDI where systemd runs: it is restarted once, while a pod runs, and
-// not again when nothing changes or when everything is taken back. Where it does not start with its new files, they
-// become what they were. Then it is set up with metax as the default runtime, and taken back.
+// TestOperatorSystemd sets containerd up without CDI where systemd runs: it is restarted once,
+// while a pod runs, and not again when nothing changes or when everything is taken back. Where
+// it does not start with its new files, they become what they were. Then it is set up with
+// metax as the default runtime, and taken back.
 func TestOperatorSystemd(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "c500-8")
@@ -84,8 +85,8 @@ func TestOperatorSystemd(t *testing.T) {
 	n.remove(t, "stays")
 	n.isAsBefore(t, before, engine)
 
-	// As the default runtime, it needs a second restart when it is taken back. The pods that do so were started by it,
-	// so it stays as a runtime that containers can name.
+	// As the default runtime, it needs a second restart when it is taken back. The pods that
+	// do so were started by it, so it stays as a runtime that containers can name.
 	isDefault := func() bool {
 		for _, text := range n.engineFiles(t) {
 			if strings.Contains(text, `default_runtime_name = "metax"`) || strings.Contains(text, "default_runtime_name = 'metax'") {

@@ -14,12 +14,12 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/test/cluster"
 )
 
-// vendorlike is the name of that plugin's DaemonSet. The chart refuses to run beside a plugin whose name or
-// image says that it is for MetaX GPUs, so this one can run beside it.
+// vendorlike is the name of that plugin's DaemonSet. The chart refuses to run beside a plugin
+// whose name or image says that it is for MetaX GPUs, so this one can run beside it.
 const vendorlike = "vendorlike"
 
-// TestVendorLike shows that the tests see what they must: a simple plugin of another vendor gives pods
-// their GPUs, and a pod without GPUs has none.
+// TestVendorLike shows that the tests see what they must: a simple plugin of another vendor
+// gives pods their GPUs, and a pod without GPUs has none.
 func TestVendorLike(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "c500-8")
@@ -59,7 +59,8 @@ func (n *node) installVendorLike(t *testing.T) {
 	n.allocatable(t, len(n.gpus))
 }
 
-// createVendorLike runs the plugin vendorlike as a DaemonSet of that name, and waits until it is registered.
+// createVendorLike runs the plugin vendorlike as a DaemonSet of that name, and waits until it
+// is registered.
 func (n *node) createVendorLike(t *testing.T, name string) {
 	t.Helper()
 	command := []string{"/vendorlike", cluster.NodeDir}

@@ -55,7 +55,8 @@ func (n *node) offers(t *testing.T, name corev1.ResourceName, number int, label,
 
 const vfnum = "metax-tech.com/gpu.vfnum"
 
-// TestVirtualFunctions edits the ConfigMap of virtual functions, with good and bad numbers, and while a pod has one.
+// TestVirtualFunctions edits the ConfigMap of virtual functions, with good and bad numbers,
+// and while a pod has one.
 func TestVirtualFunctions(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "c500-8")

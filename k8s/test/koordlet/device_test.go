@@ -34,8 +34,9 @@ func look(n gpu.Node, before health.State, unhealthy ...int) publish.Facts {
 	return publish.Facts{Node: n, State: state}
 }
 
-// TestDevice follows the GPUs of a node into the Device that koordlet makes. The golden file is that of a
-// node that states no NUMA nodes, with an unhealthy GPU and one that is leased outside Kubernetes.
+// TestDevice follows the GPUs of a node into the Device that koordlet makes. The golden file
+// is that of a node that states no NUMA nodes, with an unhealthy GPU and one that is leased
+// outside Kubernetes.
 func TestDevice(t *testing.T) {
 	n, err := sim.Node("c500-8")
 	if err != nil {

@@ -23,8 +23,8 @@ import (
 
 const nodeName = "node-a"
 
-// koordlet is as much of koordlet as makes Device objects: the collector, which reads the directory, and
-// what keeps the Device of the node up to date.
+// koordlet is as much of koordlet as makes Device objects: the collector, which reads the
+// directory, and what keeps the Device of the node up to date.
 type koordlet struct {
 	collector framework.DeviceCollector
 	cache     metriccache.MetricCache

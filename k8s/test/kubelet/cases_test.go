@@ -15,7 +15,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/test/alloctest"
 )
 
-// published are the rows of the picker's tests: the vendor's figures, and rows of other projects.
+// published are the rows of the picker's tests: the vendor's figures, and rows of other
+// projects.
 type published struct {
 	Source string `json:"source"`
 	Rows   []struct {
@@ -27,8 +28,8 @@ type published struct {
 	} `json:"rows"`
 }
 
-// TestCases has every published row through the kubelet: a pod takes the GPUs that are not free,
-// which it chooses by annotation, and another gets the GPUs of the row.
+// TestCases has every published row through the kubelet: a pod takes the GPUs that are not
+// free, which it chooses by annotation, and another gets the GPUs of the row.
 func TestCases(t *testing.T) {
 	files, err := filepath.Glob("../../../internal/alloc/testdata/*.json")
 	if err != nil || len(files) == 0 {

@@ -25,7 +25,8 @@ func (k *kubelet) sockets() []string {
 	return found
 }
 
-// loseStream ends the kubelet's connection with the plugin, as an error of the connection does.
+// loseStream ends the kubelet's connection with the plugin, as an error of the connection
+// does.
 func (k *kubelet) loseStream() {
 	k.manager.GetWatcherHandler().DeRegisterPlugin(protocol.Resource, "")
 }
@@ -119,8 +120,8 @@ func TestStops(t *testing.T) {
 	}
 }
 
-// TestKilled kills the plugin in each call of the kubelet. The pod is refused or has its GPUs, and with the next
-// plugin every GPU is given, each once.
+// TestKilled kills the plugin in each call of the kubelet. The pod is refused or has its GPUs,
+// and with the next plugin every GPU is given, each once.
 func TestKilled(t *testing.T) {
 	node, root := simulated(t, "c500-8")
 	for _, call := range []string{inPreferred, inAllocate, inRecorded, inPreStart} {
@@ -172,8 +173,8 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// TestReboot: the kubelet starts containers with the answers of its checkpoint before the plugin
-// is back.
+// TestReboot: the kubelet starts containers with the answers of its checkpoint before the
+// plugin is back.
 func TestReboot(t *testing.T) {
 	node, root := simulated(t, "c500-8")
 	k := startKubelet(t)
@@ -197,7 +198,8 @@ func TestReboot(t *testing.T) {
 	k.await(8, 8)
 }
 
-// TestInitContainers hands the GPUs of an init container on, and keeps them until the pod ends.
+// TestInitContainers hands the GPUs of an init container on, and keeps them until the pod
+// ends.
 func TestInitContainers(t *testing.T) {
 	node, root := simulated(t, "c500-8")
 	k := startKubelet(t)

@@ -46,8 +46,8 @@ type kubelet struct {
 	podResources string
 }
 
-// startKubelet starts a kubelet with a directory of device plugins of its own. A policy is that of its
-// topology manager.
+// startKubelet starts a kubelet with a directory of device plugins of its own. A policy is
+// that of its topology manager.
 func startKubelet(t testing.TB, policy ...string) *kubelet {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "plugins") // the path of a socket has to be short
@@ -113,8 +113,8 @@ func (k *kubelet) active() []*corev1.Pod {
 	return list
 }
 
-// admit does what the kubelet does with a new pod: its topology manager lets the device manager allocate
-// for each container in turn. A pod that it rejects is forgotten.
+// admit does what the kubelet does with a new pod: its topology manager lets the device
+// manager allocate for each container in turn. A pod that it rejects is forgotten.
 func (k *kubelet) admit(pod *corev1.Pod) error {
 	k.mu.Lock()
 	k.pods[pod.UID] = pod

@@ -14,8 +14,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/device/plugin"
 )
 
-// TestMixed has the kubelet on a node that shares its GPUs with docker: leased GPUs leave Allocatable and no
-// pod gets one, also in the moment before the kubelet knows.
+// TestMixed has the kubelet on a node that shares its GPUs with docker: leased GPUs leave
+// Allocatable and no pod gets one, also in the moment before the kubelet knows.
 func TestMixed(t *testing.T) {
 	node, root := simulated(t, "c500-8")
 	dir := filepath.Join(t.TempDir(), "leases")

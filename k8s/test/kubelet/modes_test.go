@@ -7,8 +7,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
-// TestModeChange goes from whole GPUs to shares and back. A kubelet that allocates meanwhile gets an
-// error at worst.
+// TestModeChange goes from whole GPUs to shares and back. A kubelet that allocates meanwhile
+// gets an error at worst.
 func TestModeChange(t *testing.T) {
 	node, root := simulated(t, "c500-8")
 	k := startKubelet(t)

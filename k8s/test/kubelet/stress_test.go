@@ -42,8 +42,8 @@ func (s *stressed) startPlugin() *process {
 	return p
 }
 
-// replacePlugin ends the plugin and starts another, as the kubelet does with the container; with
-// overlap in the other order.
+// replacePlugin ends the plugin and starts another, as the kubelet does with the container;
+// with overlap in the other order.
 func (s *stressed) replacePlugin(signal syscall.Signal, overlap bool) {
 	s.mu.Lock()
 	old := s.plugins
@@ -203,7 +203,8 @@ func used(live map[types.UID]*given) (n int) {
 	return n
 }
 
-// place lets a pod come until the kubelet admits it, as a ReplicaSet does, and checks all pods.
+// place lets a pod come until the kubelet admits it, as a ReplicaSet does, and checks all
+// pods.
 func (s *stressed) place(t *testing.T, live map[types.UID]*given, refused map[string]int, i int) {
 	t.Helper()
 	shape := [][]string{{"1"}, {"2"}, {"2i", "2"}, {"1", "1"}}[rand.IntN(4)]
@@ -232,7 +233,8 @@ func (s *stressed) place(t *testing.T, live map[types.UID]*given, refused map[st
 	}
 }
 
-// check compares the devices of all pods: each pod keeps its own, and no two have one in common.
+// check compares the devices of all pods: each pod keeps its own, and no two have one in
+// common.
 func (s *stressed) check(t *testing.T, live map[types.UID]*given) {
 	t.Helper()
 	owner := map[string]string{}

@@ -10,8 +10,8 @@ import (
 	"k8s.io/kubernetes/pkg/kubelet/cm/topologymanager"
 )
 
-// TestTopologyManager admits pods with the kubelet's own topology manager, on a node with four GPUs on each
-// of two NUMA nodes. What it lets pass, the picker chooses from.
+// TestTopologyManager admits pods with the kubelet's own topology manager, on a node with four
+// GPUs on each of two NUMA nodes. What it lets pass, the picker chooses from.
 func TestTopologyManager(t *testing.T) {
 	single, restricted, best := topologymanager.PolicySingleNumaNode, topologymanager.PolicyRestricted, topologymanager.PolicyBestEffort
 	for _, row := range []struct {

@@ -13,8 +13,9 @@ import (
 // installed from images, as maca-VERSION.json.
 const operatorDir = "/opt/.metax-maca"
 
-// Library returns the host's libmxsml, as this process sees it. One in an MXMACA that the operator
-// installed is left out: it comes from an image, and root does not load that into a process.
+// Library returns the host's libmxsml, as this process sees it. One in an MXMACA that the
+// operator installed is left out: it comes from an image, and root does not load that into a
+// process.
 func Library(host *hostfs.Root) (file string, ok bool) {
 	for _, candidate := range mxsml.Paths() {
 		at, err := host.Resolve(candidate)

@@ -61,8 +61,7 @@ type virtualIDs struct {
 	ID     [vfCount]int32
 }
 
-// memoryInfo is mxSmlMemoryInfo_t, 48 bytes; in KB, which are 1024 bytes. The C
-// type is long.
+// memoryInfo is mxSmlMemoryInfo_t, 48 bytes; in KB, which are 1024 bytes. The C type is long.
 type memoryInfo struct {
 	VisVRAMTotal, VisVRAMUsed int64
 	VRAMTotal, VRAMUsed       int64
@@ -133,7 +132,8 @@ type pcieInfo struct {
 // throughput is mxSmlPcieThroughput_t and mxSmlEthThroughput_t, 8 bytes; in MB/s.
 type throughput struct{ Rx, Tx int32 }
 
-// linkBandwidth is mxSmlMetaXLinkBandwidth_t, 8 bytes; in MB/s. Those of all ports follow each other.
+// linkBandwidth is mxSmlMetaXLinkBandwidth_t, 8 bytes; in MB/s. Those of all ports follow each
+// other.
 type linkBandwidth struct{ Request, Response int32 }
 
 // linkTraffic is mxSmlMetaXLinkTrafficStat_t, 16 bytes; in bytes.
@@ -178,10 +178,12 @@ type rasStatus struct {
 	Size int32
 }
 
-// rasUnits are the names of the units by the library's number, as the vendor's exporter has them.
+// rasUnits are the names of the units by the library's number, as the vendor's exporter has
+// them.
 var rasUnits = [...]string{
 	"MC", "PCIE", "FUSE", "G2D", "INT", "HAG", "METALK", "SMP0", "SMP1", "CCX0", "CCX1", "CCX2", "CCX3", "DLA0", "DLA1",
-	"VPUE0", "VPUE1", "VPUD0", "VPUD1", "VPUD2", "VPUD3", "VPUD4", "VPUD5", "VPUD6", "VPUD7", "DMA0", "DMA1", "DMA2", "DMA3", "DMA4",
+	"VPUE0", "VPUE1", "VPUD0", "VPUD1", "VPUD2", "VPUD3", "VPUD4", "VPUD5", "VPUD6", "VPUD7", "DMA0", "DMA1", "DMA2",
+	"DMA3", "DMA4",
 	"MCCTL0", "MCCTL1", "MCCTL2", "MCCTL3", "DHUB1", "DHUB2", "DHUB3", "DHUB4", "DHUB5", "DHUB6", "DHUB7",
 	"ATH", "ATUL20", "ATUL21", "XSC", "CE", "ETH", "ETHSC",
 }
@@ -197,43 +199,48 @@ type functions struct {
 	DeviceCount func() uint32                                `c:"mxSmlGetDeviceCount"`
 	DeviceInfo  func(device uint32, info *deviceInfo) uint32 `c:"mxSmlGetDeviceInfo"`
 
-	ErrorString   func(code uint32) *byte                                             `c:"mxSmlGetErrorString"`
-	PFCount       func() uint32                                                       `c:"mxSmlGetPfDeviceCount"`
-	AllLimited    func(ids *virtualIDs) uint32                                        `c:"mxSmlGetAllLimitedDevices"`
-	LimitedInfo   func(device uint32, info *deviceInfo) uint32                        `c:"mxSmlGetLimitedDeviceInfo"`
-	VFs           func(device uint32, ids *virtualIDs) uint32                         `c:"mxSmlGetVirtualDevicesByPhysicalId"`
-	MacaVersion   func(text *byte, size *uint32) uint32                               `c:"mxSmlGetMacaVersion"`
-	DeviceVersion func(device, unit uint32, text *byte, size *uint32) uint32          `c:"mxSmlGetDeviceVersion"`
-	BoardSerial   func(device uint32, text *byte, size *uint32) uint32                `c:"mxSmlGetBoardSerial"`
-	ChipSerial    func(device uint32, text *byte, size *uint32) uint32                `c:"mxSmlGetChipSerial"`
-	Memory        func(device uint32, memory *memoryInfo) uint32                      `c:"mxSmlGetMemoryInfo"`
-	State         func(device uint32, state *int32) uint32                            `c:"mxSmlGetDeviceState"` // 1 is available
-	SRIOV         func(device uint32, supported *uint32) uint32                       `c:"mxSmlGetSriovState"`
-	Unavailable   func(device uint32, reason *unavailable) uint32                     `c:"mxSmlGetDeviceUnavailableReason"`
-	Topology      func(a, b uint32, level *uint32) uint32                             `c:"mxSmlGetDeviceTopology"`
-	LinkState     func(device uint32, state *uint32, text *byte, size *uint32) uint32 `c:"mxSmlGetMetaXLinkState"`
+	ErrorString func(code uint32) *byte                      `c:"mxSmlGetErrorString"`
+	PFCount     func() uint32                                `c:"mxSmlGetPfDeviceCount"`
+	AllLimited  func(ids *virtualIDs) uint32                 `c:"mxSmlGetAllLimitedDevices"`
+	LimitedInfo func(device uint32, info *deviceInfo) uint32 `c:"mxSmlGetLimitedDeviceInfo"`
+	VFs         func(device uint32,
+		ids *virtualIDs) uint32 `c:"mxSmlGetVirtualDevicesByPhysicalId"`
+	MacaVersion   func(text *byte, size *uint32) uint32                      `c:"mxSmlGetMacaVersion"`
+	DeviceVersion func(device, unit uint32, text *byte, size *uint32) uint32 `c:"mxSmlGetDeviceVersion"`
+	BoardSerial   func(device uint32, text *byte, size *uint32) uint32       `c:"mxSmlGetBoardSerial"`
+	ChipSerial    func(device uint32, text *byte, size *uint32) uint32       `c:"mxSmlGetChipSerial"`
+	Memory        func(device uint32, memory *memoryInfo) uint32             `c:"mxSmlGetMemoryInfo"`
+	// 1 is available
+	State       func(device uint32, state *int32) uint32                            `c:"mxSmlGetDeviceState"`
+	SRIOV       func(device uint32, supported *uint32) uint32                       `c:"mxSmlGetSriovState"`
+	Unavailable func(device uint32, reason *unavailable) uint32                     `c:"mxSmlGetDeviceUnavailableReason"`
+	Topology    func(a, b uint32, level *uint32) uint32                             `c:"mxSmlGetDeviceTopology"`
+	LinkState   func(device uint32, state *uint32, text *byte, size *uint32) uint32 `c:"mxSmlGetMetaXLinkState"`
 
 	Usage       func(device, unit uint32, percent *int32) uint32              `c:"mxSmlGetDeviceIpUsage"`
 	Temperature func(device, sensor uint32, hundredths *int32) uint32         `c:"mxSmlGetTemperatureInfo"`
 	Power       func(device uint32, count *uint32, ways *electricInfo) uint32 `c:"mxSmlGetBoardPowerInfo"`
 	PowerLimit  func(device uint32, milliwatt *uint32) uint32                 `c:"mxSmlGetBoardPowerLimit"`
 
-	Clocks         func(device, unit uint32, count, mhz *uint32) uint32                       `c:"mxSmlGetClocks"`
-	Throttle       func(device uint32, reasons *uint64) uint32                                `c:"mxSmlGetCurrentClocksThrottleReason"`
-	DPMLevel       func(device, unit uint32, level *uint32) uint32                            `c:"mxSmlGetCurrentDpmIpPerfLevel"`
-	PCIe           func(device uint32, info *pcieInfo) uint32                                 `c:"mxSmlGetPcieInfo"`
-	PCIeMax        func(device uint32, info *pcieInfo) uint32                                 `c:"mxSmlGetPcieMaxLinkInfo"`
-	PCIeThroughput func(device uint32, rate *throughput) uint32                               `c:"mxSmlGetPcieThroughput"`
-	EthThroughput  func(device uint32, rate *throughput) uint32                               `c:"mxSmlGetEthThroughput"`
-	LinkBandwidth  func(device, direction uint32, count *uint32, rates *linkBandwidth) uint32 `c:"mxSmlGetMetaXLinkBandwidth"`
-	LinkTraffic    func(device, direction uint32, count *uint32, bytes *linkTraffic) uint32   `c:"mxSmlGetMetaXLinkTrafficStat"`
-	LinkAER        func(device uint32, count *uint32, errors *linkAER) uint32                 `c:"mxSmlGetMetaXLinkAer"`
-	LinkTopo       func(device uint32, place *linkTopo) uint32                                `c:"mxSmlGetMetaXLinkTopo"`
-	RASErrors      func(device uint32, errors *rasErrors) uint32                              `c:"mxSmlGetRasErrorData"`
-	RASStatus      func(device uint32, status *rasStatus) uint32                              `c:"mxSmlGetRasStatusData"`
-	PCIEvents      func(device, kind uint32, events *pciEvent, count *uint32) uint32          `c:"mxSmlGetPciEventInfo"`
-	Optical        func(device uint32, modules *opticalModule, count *uint32) uint32          `c:"mxSmlGetOpticalModuleStatus"`
-	SGPUUsage      func(device, sgpu uint32, hundredths *int32) uint32                        `c:"mxSmlGetSgpuUsage"`
+	Clocks   func(device, unit uint32, count, mhz *uint32) uint32 `c:"mxSmlGetClocks"`
+	Throttle func(device uint32,
+		reasons *uint64) uint32 `c:"mxSmlGetCurrentClocksThrottleReason"`
+	DPMLevel func(device, unit uint32,
+		level *uint32) uint32 `c:"mxSmlGetCurrentDpmIpPerfLevel"`
+	PCIe           func(device uint32, info *pcieInfo) uint32   `c:"mxSmlGetPcieInfo"`
+	PCIeMax        func(device uint32, info *pcieInfo) uint32   `c:"mxSmlGetPcieMaxLinkInfo"`
+	PCIeThroughput func(device uint32, rate *throughput) uint32 `c:"mxSmlGetPcieThroughput"`
+	EthThroughput  func(device uint32, rate *throughput) uint32 `c:"mxSmlGetEthThroughput"`
+	LinkBandwidth  func(device, direction uint32, count *uint32,
+		rates *linkBandwidth) uint32 `c:"mxSmlGetMetaXLinkBandwidth"`
+	LinkTraffic func(device, direction uint32, count *uint32, bytes *linkTraffic) uint32 `c:"mxSmlGetMetaXLinkTrafficStat"`
+	LinkAER     func(device uint32, count *uint32, errors *linkAER) uint32               `c:"mxSmlGetMetaXLinkAer"`
+	LinkTopo    func(device uint32, place *linkTopo) uint32                              `c:"mxSmlGetMetaXLinkTopo"`
+	RASErrors   func(device uint32, errors *rasErrors) uint32                            `c:"mxSmlGetRasErrorData"`
+	RASStatus   func(device uint32, status *rasStatus) uint32                            `c:"mxSmlGetRasStatusData"`
+	PCIEvents   func(device, kind uint32, events *pciEvent, count *uint32) uint32        `c:"mxSmlGetPciEventInfo"`
+	Optical     func(device uint32, modules *opticalModule, count *uint32) uint32        `c:"mxSmlGetOpticalModuleStatus"`
+	SGPUUsage   func(device, sgpu uint32, hundredths *int32) uint32                      `c:"mxSmlGetSgpuUsage"`
 
 	DieCount   func(device uint32, count *uint32) uint32            `c:"mxSmlGetDeviceDieCount"`
 	ECC        func(device uint32, count *eccCount) uint32          `c:"mxSmlGetTotalEccErrors"`

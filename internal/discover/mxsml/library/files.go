@@ -24,7 +24,8 @@ var sources = map[string]string{
 	"mxSmlGetDeviceSchedClass": "sgpu/sched_class",
 }
 
-// describeError is an error with the files that a function could not read, if it failed for that.
+// describeError is an error with the files that a function could not read, if it failed for
+// that.
 func describeError(err error) string {
 	var code *mxsml.CodeError
 	if errors.As(err, &code) && code.IsFile() && sources[code.Function] != "" {

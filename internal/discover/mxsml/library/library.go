@@ -77,7 +77,8 @@ func exports(path, function string) bool {
 	}
 	defer f.Close()
 	symbols, err := f.DynamicSymbols()
-	return err == nil && slices.ContainsFunc(symbols, func(s elf.Symbol) bool { return s.Name == function && s.Section != elf.SHN_UNDEF })
+	return err == nil &&
+		slices.ContainsFunc(symbols, func(s elf.Symbol) bool { return s.Name == function && s.Section != elf.SHN_UNDEF })
 }
 
 // codeError makes an error of a function's result; nil for 0.

@@ -70,7 +70,8 @@ func (l *Library) deviceIDs() ([]uint32, error) {
 	}
 	count = l.fn.PFCount()
 	if count > mxsml.MaxPFs {
-		return nil, fmt.Errorf("mxSmlGetPfDeviceCount returned %d; at most %d physical functions are possible", count, mxsml.MaxPFs)
+		return nil,
+			fmt.Errorf("mxSmlGetPfDeviceCount returned %d; at most %d physical functions are possible", count, mxsml.MaxPFs)
 	}
 	for id := range count {
 		ids = append(ids, mxsml.FirstPF+id)
@@ -82,7 +83,8 @@ func (l *Library) deviceIDs() ([]uint32, error) {
 // not serve them. Their numbers follow those of the others, which are in listed.
 func (l *Library) limited(n *notes, listed []uint32) (devices []mxsml.Device) {
 	const function = "mxSmlGetLimitedDeviceInfo"
-	all, err := getStruct(l, "mxSmlGetAllLimitedDevices", l.fn.AllLimited != nil, func(p *virtualIDs) uint32 { return l.fn.AllLimited(p) })
+	all, err := getStruct(l, "mxSmlGetAllLimitedDevices", l.fn.AllLimited != nil,
+		func(p *virtualIDs) uint32 { return l.fn.AllLimited(p) })
 	if err == nil && (all.Number < 0 || all.Number > vfCount) {
 		err = fmt.Errorf("mxSmlGetAllLimitedDevices returned %d", all.Number)
 	}
@@ -95,7 +97,8 @@ func (l *Library) limited(n *notes, listed []uint32) (devices []mxsml.Device) {
 		if slices.Contains(listed, id) {
 			continue
 		}
-		info, err := getStruct(l, function, l.fn.LimitedInfo != nil, func(p *deviceInfo) uint32 { return l.fn.LimitedInfo(id, p) })
+		info, err := getStruct(l, function, l.fn.LimitedInfo != nil,
+			func(p *deviceInfo) uint32 { return l.fn.LimitedInfo(id, p) })
 		if n.recordFailure("devices that the driver does not serve", id, err); err != nil {
 			continue
 		}
@@ -150,22 +153,24 @@ func modeOf(info deviceInfo) string {
 	return mxsml.ModeNative
 }
 
-// readFacts reads the remaining facts of a device. A physical function that is split has no memory
-// of its own and no MetaXLink, a virtual function no serial number, and the library says so only
-// by an error.
+// readFacts reads the remaining facts of a device. A physical function that is split has no
+// memory of its own and no MetaXLink, a virtual function no serial number, and the library
+// says so only by an error.
 func (l *Library) readFacts(n *notes, id uint32, d *mxsml.Device) {
 	var err error
 	if d.Mode != mxsml.ModeVF {
 		l.readSerial(n, id, d)
 	}
 	if d.Mode != mxsml.ModePF {
-		memory, err := getStruct(l, "mxSmlGetMemoryInfo", l.fn.Memory != nil, func(p *memoryInfo) uint32 { return l.fn.Memory(id, p) })
+		memory, err := getStruct(l, "mxSmlGetMemoryInfo", l.fn.Memory != nil,
+			func(p *memoryInfo) uint32 { return l.fn.Memory(id, p) })
 		n.recordFailure("memory size", id, err)
 		if err == nil {
 			d.MemoryKiB = memory.VRAMTotal
 		}
 	}
-	if state, err := getStruct(l, "mxSmlGetDeviceState", l.fn.State != nil, func(p *int32) uint32 { return l.fn.State(id, p) }); err != nil {
+	if state, err := getStruct(l, "mxSmlGetDeviceState", l.fn.State != nil,
+		func(p *int32) uint32 { return l.fn.State(id, p) }); err != nil {
 		n.recordFailure("health", id, err)
 	} else {
 		available := state == 1
@@ -178,7 +183,8 @@ func (l *Library) readFacts(n *notes, id uint32, d *mxsml.Device) {
 	if !notSupported(err) {
 		n.recordFailure("VBIOS version", id, err)
 	}
-	if state, err := getStruct(l, "mxSmlGetSriovState", l.fn.SRIOV != nil, func(p *uint32) uint32 { return l.fn.SRIOV(id, p) }); err == nil {
+	if state, err := getStruct(l, "mxSmlGetSriovState", l.fn.SRIOV != nil,
+		func(p *uint32) uint32 { return l.fn.SRIOV(id, p) }); err == nil {
 		supported := state != 0
 		d.SRIOV = &supported
 	}
@@ -188,7 +194,8 @@ func (l *Library) readFacts(n *notes, id uint32, d *mxsml.Device) {
 	if d.Mode != mxsml.ModePF {
 		return
 	}
-	vfs, err := getStruct(l, "mxSmlGetVirtualDevicesByPhysicalId", l.fn.VFs != nil, func(p *virtualIDs) uint32 { return l.fn.VFs(id, p) })
+	vfs, err := getStruct(l, "mxSmlGetVirtualDevicesByPhysicalId", l.fn.VFs != nil,
+		func(p *virtualIDs) uint32 { return l.fn.VFs(id, p) })
 	if err == nil && (vfs.Number < 0 || vfs.Number > vfCount) {
 		err = fmt.Errorf("mxSmlGetVirtualDevicesByPhysicalId returned %d", vfs.Number)
 	}
@@ -202,10 +209,12 @@ func (l *Library) readFacts(n *notes, id uint32, d *mxsml.Device) {
 // readSerial reads the serial number of the board or, without one, of the chip.
 func (l *Library) readSerial(n *notes, id uint32, d *mxsml.Device) {
 	var err error
-	d.BoardSerial, err = getText(l, "mxSmlGetBoardSerial", l.fn.BoardSerial != nil, serialSize, func(p *byte, size *uint32) uint32 { return l.fn.BoardSerial(id, p, size) })
+	d.BoardSerial, err = getText(l, "mxSmlGetBoardSerial", l.fn.BoardSerial != nil, serialSize,
+		func(p *byte, size *uint32) uint32 { return l.fn.BoardSerial(id, p, size) })
 	n.recordFailure("serial number", id, err)
 	if d.BoardSerial == "" {
-		d.ChipSerial, err = getText(l, "mxSmlGetChipSerial", l.fn.ChipSerial != nil, serialSize, func(p *byte, size *uint32) uint32 { return l.fn.ChipSerial(id, p, size) })
+		d.ChipSerial, err = getText(l, "mxSmlGetChipSerial", l.fn.ChipSerial != nil, serialSize,
+			func(p *byte, size *uint32) uint32 { return l.fn.ChipSerial(id, p, size) })
 		n.recordFailure("serial number", id, err)
 	}
 }
@@ -213,7 +222,8 @@ func (l *Library) readSerial(n *notes, id uint32, d *mxsml.Device) {
 // unavailableReason is why a device is not available, and the library's number of it; empty,
 // without a warning, if the library does not report it.
 func (l *Library) unavailableReason(id uint32) (reason string, code int) {
-	why, err := getStruct(l, "mxSmlGetDeviceUnavailableReason", l.fn.Unavailable != nil, func(p *unavailable) uint32 { return l.fn.Unavailable(id, p) })
+	why, err := getStruct(l, "mxSmlGetDeviceUnavailableReason", l.fn.Unavailable != nil,
+		func(p *unavailable) uint32 { return l.fn.Unavailable(id, p) })
 	if err != nil || why.Code == 0 {
 		return "", 0
 	}
@@ -240,14 +250,16 @@ func (l *Library) linkState(id uint32) (uint32, error) {
 	})
 }
 
-// links queries each pair of GPUs that are whole and served by the driver: the library knows the
-// links of no others.
+// links queries each pair of GPUs that are whole and served by the driver: the library knows
+// the links of no others.
 func (l *Library) links(n *notes, devices []mxsml.Device) []mxsml.Pair {
 	var pairs []mxsml.Pair
-	whole := slices.DeleteFunc(slices.Clone(devices), func(d mxsml.Device) bool { return d.Limited || d.Mode != mxsml.ModeNative })
+	whole := slices.DeleteFunc(slices.Clone(devices),
+		func(d mxsml.Device) bool { return d.Limited || d.Mode != mxsml.ModeNative })
 	for i, a := range whole {
 		for _, b := range whole[i+1:] {
-			level, err := getStruct(l, "mxSmlGetDeviceTopology", l.fn.Topology != nil, func(p *uint32) uint32 { return l.fn.Topology(uint32(a.ID), uint32(b.ID), p) })
+			level, err := getStruct(l, "mxSmlGetDeviceTopology", l.fn.Topology != nil,
+				func(p *uint32) uint32 { return l.fn.Topology(uint32(a.ID), uint32(b.ID), p) })
 			if n.recordFailure("link", uint32(a.ID), err); err == nil {
 				pairs = append(pairs, mxsml.Pair{A: a.ID, B: b.ID, Level: int(min(level, 1<<16))})
 			}
@@ -257,7 +269,8 @@ func (l *Library) links(n *notes, devices []mxsml.Device) []mxsml.Pair {
 }
 
 func (l *Library) versions(n *notes, a *mxsml.Answer) {
-	a.MACA, _ = getText(l, "mxSmlGetMacaVersion", l.fn.MacaVersion != nil, versionSize, l.fn.MacaVersion) // a host may have no MXMACA
+	// a host may have no MXMACA
+	a.MACA, _ = getText(l, "mxSmlGetMacaVersion", l.fn.MacaVersion != nil, versionSize, l.fn.MacaVersion)
 	if len(a.Devices) > 0 && !a.Devices[0].Limited {
 		id := uint32(a.Devices[0].ID)
 		var err error
@@ -268,12 +281,14 @@ func (l *Library) versions(n *notes, a *mxsml.Answer) {
 
 // version is the version of a part of the device, by the library's number of the part.
 func (l *Library) version(id, part uint32) (string, error) {
-	return getText(l, "mxSmlGetDeviceVersion", l.fn.DeviceVersion != nil, versionSize, func(p *byte, size *uint32) uint32 { return l.fn.DeviceVersion(id, part, p, size) })
+	return getText(l, "mxSmlGetDeviceVersion", l.fn.DeviceVersion != nil, versionSize,
+		func(p *byte, size *uint32) uint32 { return l.fn.DeviceVersion(id, part, p, size) })
 }
 
 // eccErrors counts the memory errors of a device; nil if the library does not report them.
 func (l *Library) eccErrors(n *notes, id uint32) *gpu.ECC {
-	ecc, err := getStruct(l, "mxSmlGetTotalEccErrors", l.fn.ECC != nil, func(p *eccCount) uint32 { return l.fn.ECC(id, p) })
+	ecc, err := getStruct(l, "mxSmlGetTotalEccErrors", l.fn.ECC != nil,
+		func(p *eccCount) uint32 { return l.fn.ECC(id, p) })
 	if n.recordFailure("memory errors", id, err); err != nil {
 		return nil
 	}
@@ -282,7 +297,8 @@ func (l *Library) eccErrors(n *notes, id uint32) *gpu.ECC {
 
 func (l *Library) details(n *notes, of mxsml.Device) *mxsml.Details {
 	id, d := uint32(of.ID), &mxsml.Details{}
-	dies, err := getStruct(l, "mxSmlGetDeviceDieCount", l.fn.DieCount != nil, func(p *uint32) uint32 { return l.fn.DieCount(id, p) })
+	dies, err := getStruct(l, "mxSmlGetDeviceDieCount", l.fn.DieCount != nil,
+		func(p *uint32) uint32 { return l.fn.DieCount(id, p) })
 	n.recordFailure("number of dies", id, err)
 	d.Dies = int(min(dies, 1<<8))
 	if of.Mode != mxsml.ModeVF {
@@ -291,13 +307,15 @@ func (l *Library) details(n *notes, of mxsml.Device) *mxsml.Details {
 	if of.Mode != mxsml.ModeNative {
 		return d
 	}
-	ports, err := getStruct(l, "mxSmlGetMetaXLinkInfo", l.fn.LinkInfo != nil, func(p *linkInfo) uint32 { return l.fn.LinkInfo(id, p) })
+	ports, err := getStruct(l, "mxSmlGetMetaXLinkInfo", l.fn.LinkInfo != nil,
+		func(p *linkInfo) uint32 { return l.fn.LinkInfo(id, p) })
 	if n.recordFailure("ports", id, err); err != nil {
 		return d
 	}
 	for i := range linkCount {
 		port := mxsml.Port{GTps: finiteOrZero(ports.Speed[i]), Lanes: ports.Width[i]}
-		remote, err := getStruct(l, "mxSmlGetMetaXLinkRemoteInfo", l.fn.LinkRemote != nil, func(p *linkRemote) uint32 { return l.fn.LinkRemote(id, uint32(i)+1, p) })
+		remote, err := getStruct(l, "mxSmlGetMetaXLinkRemoteInfo", l.fn.LinkRemote != nil,
+			func(p *linkRemote) uint32 { return l.fn.LinkRemote(id, uint32(i)+1, p) })
 		if err == nil {
 			port.Remote, _ = fieldText("", remote.BDF[:])
 		}

@@ -47,14 +47,16 @@ func (l *Library) reading(n *notes, id uint32, info deviceInfo) (r mxsml.Reading
 	if info.Brand == brandN {
 		unit = usageDLA
 	}
-	usage, err := getStruct(l, "mxSmlGetDeviceIpUsage", l.fn.Usage != nil, func(p *int32) uint32 { return l.fn.Usage(id, unit, p) })
+	usage, err := getStruct(l, "mxSmlGetDeviceIpUsage", l.fn.Usage != nil,
+		func(p *int32) uint32 { return l.fn.Usage(id, unit, p) })
 	if n.recordFailure("utilisation", id, err); err == nil {
 		r.UtilizationPercent = &usage
 	}
 	if info.Mode != modePF {
 		l.readUse(n, id, &r)
 	}
-	temperature, err := getStruct(l, "mxSmlGetTemperatureInfo", l.fn.Temperature != nil, func(p *int32) uint32 { return l.fn.Temperature(id, hotspot, p) })
+	temperature, err := getStruct(l, "mxSmlGetTemperatureInfo", l.fn.Temperature != nil,
+		func(p *int32) uint32 { return l.fn.Temperature(id, hotspot, p) })
 	if n.recordFailure("temperature", id, err); err == nil {
 		r.TemperatureCentiC = &temperature
 	}
@@ -62,7 +64,8 @@ func (l *Library) reading(n *notes, id uint32, info deviceInfo) (r mxsml.Reading
 	if n.recordFailure("power", id, err); err == nil {
 		r.PowerMilliwatt = &power
 	}
-	limit, err := getStruct(l, "mxSmlGetBoardPowerLimit", l.fn.PowerLimit != nil, func(p *uint32) uint32 { return l.fn.PowerLimit(id, p) })
+	limit, err := getStruct(l, "mxSmlGetBoardPowerLimit", l.fn.PowerLimit != nil,
+		func(p *uint32) uint32 { return l.fn.PowerLimit(id, p) })
 	if n.recordFailure("power limit", id, err); err == nil {
 		r.PowerLimit = &limit
 	}
@@ -72,13 +75,15 @@ func (l *Library) reading(n *notes, id uint32, info deviceInfo) (r mxsml.Reading
 
 // readUse reads the memory and the ports of MetaXLink of a device.
 func (l *Library) readUse(n *notes, id uint32, r *mxsml.Reading) {
-	memory, err := getStruct(l, "mxSmlGetMemoryInfo", l.fn.Memory != nil, func(p *memoryInfo) uint32 { return l.fn.Memory(id, p) })
+	memory, err := getStruct(l, "mxSmlGetMemoryInfo", l.fn.Memory != nil,
+		func(p *memoryInfo) uint32 { return l.fn.Memory(id, p) })
 	if n.recordFailure("memory", id, err); err == nil {
 		r.MemoryUsedKiB, r.MemoryTotalKiB = &memory.VRAMUsed, &memory.VRAMTotal
 		r.Measures.Set(gpu.SystemUsedKiB, float64(memory.XTTUsed))
 		r.Measures.Set(gpu.SystemTotalKiB, float64(memory.XTTTotal))
 	}
-	ports, err := getStruct(l, "mxSmlGetMetaXLinkInfo", l.fn.LinkInfo != nil, func(p *linkInfo) uint32 { return l.fn.LinkInfo(id, p) })
+	ports, err := getStruct(l, "mxSmlGetMetaXLinkInfo", l.fn.LinkInfo != nil,
+		func(p *linkInfo) uint32 { return l.fn.LinkInfo(id, p) })
 	if n.recordFailure("ports", id, err); err == nil {
 		up := 0
 		for i := range linkCount {
@@ -95,7 +100,8 @@ func (l *Library) readUse(n *notes, id uint32, r *mxsml.Reading) {
 // power is the sum over all ways of the board, in mW.
 func (l *Library) power(id uint32) (uint32, error) {
 	count := uint32(len(powerWays{}))
-	ways, err := getStruct(l, "mxSmlGetBoardPowerInfo", l.fn.Power != nil, func(p *powerWays) uint32 { return l.fn.Power(id, &count, &p[0]) })
+	ways, err := getStruct(l, "mxSmlGetBoardPowerInfo", l.fn.Power != nil,
+		func(p *powerWays) uint32 { return l.fn.Power(id, &count, &p[0]) })
 	if err != nil {
 		return 0, err
 	}

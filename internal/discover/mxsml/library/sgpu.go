@@ -15,19 +15,22 @@ import (
 // counts as one without any.
 func (l *Library) addSlices(n *notes, d *mxsml.Device) {
 	id := uint32(d.ID)
-	on, err := getStruct(l, "mxSmlGetSgpuToggle", l.fn.SGPUToggle != nil, func(p *uint32) uint32 { return l.fn.SGPUToggle(id, p) })
+	on, err := getStruct(l, "mxSmlGetSgpuToggle", l.fn.SGPUToggle != nil,
+		func(p *uint32) uint32 { return l.fn.SGPUToggle(id, p) })
 	if notSupported(err) || (err == nil && on == 0) || l.fn.SGPUCount == nil {
 		return
 	}
 	count := l.fn.SGPUCount(id)
 	if count > gpu.MaxSlices {
-		n.recordFailure("slices", id, fmt.Errorf("mxSmlGetSgpuCount returned %d; at most %d are possible", count, gpu.MaxSlices))
+		n.recordFailure("slices", id,
+			fmt.Errorf("mxSmlGetSgpuCount returned %d; at most %d are possible", count, gpu.MaxSlices))
 		count = 0
 	}
 	if d.Sliced = err == nil || count > 0; !d.Sliced {
 		return
 	}
-	class, err := getStruct(l, "mxSmlGetDeviceSchedClass", l.fn.SchedClass != nil, func(p *uint32) uint32 { return l.fn.SchedClass(id, p) })
+	class, err := getStruct(l, "mxSmlGetDeviceSchedClass", l.fn.SchedClass != nil,
+		func(p *uint32) uint32 { return l.fn.SchedClass(id, p) })
 	if n.recordFailure("QoS of slices", id, err); err == nil {
 		d.QoS = mxsml.QoS(class)
 	}
@@ -50,7 +53,8 @@ func notSupported(err error) bool {
 }
 
 func (l *Library) slice(device, index uint32) (mxsml.Slice, error) {
-	info, err := getStruct(l, "mxSmlGetSgpuInfo", l.fn.SGPUInfo != nil, func(p *sgpuInfo) uint32 { return l.fn.SGPUInfo(device, index, p) })
+	info, err := getStruct(l, "mxSmlGetSgpuInfo", l.fn.SGPUInfo != nil,
+		func(p *sgpuInfo) uint32 { return l.fn.SGPUInfo(device, index, p) })
 	if err != nil {
 		return mxsml.Slice{}, err
 	}
@@ -61,9 +65,11 @@ func (l *Library) slice(device, index uint32) (mxsml.Slice, error) {
 	if s.UUID, err = fieldText("mxSmlGetSgpuInfo", info.UUID[:]); err != nil {
 		return mxsml.Slice{}, err
 	}
-	s.Alias, _ = getText(l, "mxSmlGetSgpuAlias", l.fn.SGPUAlias != nil, aliasSize, func(p *byte, size *uint32) uint32 { return l.fn.SGPUAlias(device, index, p, size) })
+	s.Alias, _ = getText(l, "mxSmlGetSgpuAlias", l.fn.SGPUAlias != nil, aliasSize,
+		func(p *byte, size *uint32) uint32 { return l.fn.SGPUAlias(device, index, p, size) })
 	if s.MemoryMiB == 0 {
-		memory, err := getStruct(l, "mxSmlGetSgpuMemory", l.fn.SGPUMemory != nil, func(p *sgpuMemory) uint32 { return l.fn.SGPUMemory(device, index, p) })
+		memory, err := getStruct(l, "mxSmlGetSgpuMemory", l.fn.SGPUMemory != nil,
+			func(p *sgpuMemory) uint32 { return l.fn.SGPUMemory(device, index, p) })
 		if mib := memory.Total >> 20; err == nil && mib > 0 && mib < 1<<26 {
 			s.MemoryMiB = int(mib)
 		}
@@ -128,7 +134,8 @@ func (l *Library) Create(r mxsml.SliceRequest) (mxsml.Slice, error) {
 
 // setQoS sets the requested QoS of a GPU's slices, and returns the resulting one.
 func (l *Library) setQoS(device uint32, r mxsml.SliceRequest) (string, error) {
-	class, err := getStruct(l, "mxSmlGetDeviceSchedClass", l.fn.SchedClass != nil, func(p *uint32) uint32 { return l.fn.SchedClass(device, p) })
+	class, err := getStruct(l, "mxSmlGetDeviceSchedClass", l.fn.SchedClass != nil,
+		func(p *uint32) uint32 { return l.fn.SchedClass(device, p) })
 	is := ""
 	if err == nil {
 		is = mxsml.QoS(class)
@@ -165,7 +172,8 @@ func (l *Library) finishSlice(device, index uint32, r mxsml.SliceRequest) (mxsml
 	case l.untrusted != nil:
 		err = l.untrusted
 	case s.ComputePercent != r.Compute || s.MemoryMiB != r.MemoryMiB:
-		err = fmt.Errorf("slice %d of GPU %s has %d %% and %d MiB, not %d %% and %d MiB: %w", index, r.BDF, s.ComputePercent, s.MemoryMiB, r.Compute, r.MemoryMiB, errNotMine)
+		err = fmt.Errorf("slice %d of GPU %s has %d %% and %d MiB, not %d %% and %d MiB: %w", index, r.BDF, s.ComputePercent,
+			s.MemoryMiB, r.Compute, r.MemoryMiB, errNotMine)
 	}
 	return s, err
 }

@@ -69,8 +69,8 @@ func TestStrange(t *testing.T) {
 	})
 }
 
-// TestVirtual: a GPU that is split into virtual functions has them as slices, and is asked nothing
-// that it does not know.
+// TestVirtual: a GPU that is split into virtual functions has them as slices, and is asked
+// nothing that it does not know.
 func TestVirtual(t *testing.T) {
 	run := program(t)
 	n := simtest.Node(t, "sim:1x1x2")
@@ -101,8 +101,8 @@ func TestVirtual(t *testing.T) {
 	}
 }
 
-// TestLimited: a device that the driver does not serve is listed as unhealthy, with the reason,
-// also if there is no other.
+// TestLimited: a device that the driver does not serve is listed as unhealthy, with the
+// reason, also if there is no other.
 func TestLimited(t *testing.T) {
 	run := program(t)
 	n := simtest.Node(t, "sim:1x1x3")

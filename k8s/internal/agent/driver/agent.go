@@ -40,12 +40,14 @@ type Agent struct {
 	invalid error // why there is no payload, as long as its content is the same
 	// failed is the last step that failed, by what Decide reports.
 	failed report.Failure[report.Report]
-	// announced is whether it was reported in an earlier look that the driver will be unloaded.
+	// announced is whether it was reported in an earlier look that the driver will be
+	// unloaded.
 	announced bool
 }
 
-// Run looks again and again until the context ends, and returns whether the driver is ready then. A look that has begun
-// goes on, so that the end of a pod does not leave a node without a driver.
+// Run looks again and again until the context ends, and returns whether the driver is ready
+// then. A look that has begun goes on, so that the end of a pod does not leave a node without
+// a driver.
 func (a *Agent) Run(ctx context.Context) (ready bool) {
 	if !a.Host.Exists(moduleDir) {
 		_ = a.say(report.Report{Mode: gpu.DriverCloud, Reason: Loading, Message: "the driver's payload is being read"})
@@ -63,8 +65,8 @@ func labelled(r report.Report) report.Report {
 	return r
 }
 
-// Look looks once, does the next step, and returns what to report. It can be ended at any point: the next Look, also
-// of another process, goes on from what it finds.
+// Look looks once, does the next step, and returns what to report. It can be ended at any
+// point: the next Look, also of another process, goes on from what it finds.
 func (a *Agent) Look(ctx context.Context) report.Report {
 	look, err := a.see()
 	if err != nil {
@@ -80,7 +82,8 @@ func (a *Agent) Look(ctx context.Context) report.Report {
 	switch {
 	case step == Stay && r.Ready && r.Reason == "":
 		return a.settle(look, r)
-	case step == Stay && r.Mode == gpu.DriverNative && !look.matchesPayload(): // the payload's files fit a driver that is the same
+	// the payload's files fit a driver that is the same
+	case step == Stay && r.Mode == gpu.DriverNative && !look.matchesPayload():
 		if err := restoreHome(a.Host); err != nil {
 			r.Message += fmt.Sprintf("; its files stay in /opt/%s: %v", hostHome, err)
 		}
@@ -135,7 +138,8 @@ func (a *Agent) load(ctx context.Context, look Look) report.Report {
 	err = a.Loader.Load(ctx, a.Payload, m)
 	if err != nil && !errors.Is(err, unix.EEXIST) {
 		reason, next := loadTrouble(err)
-		r.Reason, r.Message = reason, fmt.Sprintf("driver %s of the payload is not loaded: %v; %s", versionText(m.Version), err, next)
+		r.Reason, r.Message = reason, fmt.Sprintf("driver %s of the payload is not loaded: %v; %s", versionText(m.Version),
+			err, next)
 		return a.fail(decided, r)
 	}
 	a.Log.Info("loaded", "version", m.Version, "payload", look.Payload.ID)
@@ -150,7 +154,8 @@ func (a *Agent) load(ctx context.Context, look Look) report.Report {
 	return r
 }
 
-// fail records that a step failed for which Decide reported decided, and returns what to report now.
+// fail records that a step failed for which Decide reported decided, and returns what to
+// report now.
 func (a *Agent) fail(decided, r report.Report) report.Report {
 	a.failed.Add(decided, r, a.Now(), retry)
 	return r

@@ -20,8 +20,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
-// scene is a simulated host with an agent. die is asked before and after everything that the agent does to the host;
-// if it answers true, the agent ends there as if it was killed.
+// scene is a simulated host with an agent. die is asked before and after everything that the
+// agent does to the host; if it answers true, the agent ends there as if it was killed.
 type scene struct {
 	t       *testing.T
 	host    *hostfs.Root
@@ -92,7 +92,8 @@ func (s *scene) agent() *Agent {
 	}
 }
 
-// looks lets an agent look n times, and returns its last report. An agent that is killed stays dead.
+// looks lets an agent look n times, and returns its last report. An agent that is killed stays
+// dead.
 func (s *scene) looks(a *Agent, n int) (r report.Report) {
 	defer func() {
 		if died := recover(); died != nil {
@@ -205,7 +206,8 @@ func TestHost(t *testing.T) {
 		t.Error("the host's own files are gone")
 	}
 
-	// A boot: the host's driver is loaded again, and preferred. Its files come back, also after a kill.
+	// A boot: the host's driver is loaded again, and preferred. Its files come back, also
+	// after a kill.
 	must(t, os.Remove(s.record))
 	if r := s.looks(s.agent(), 1); said(r) != "native ready Host" || s.host.Exists("/opt/mxdriver/bin/own") { // the payload's files fit it
 		t.Errorf("the payload's driver without a record: %+v", r)
@@ -341,8 +343,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestFilesBeforeUnload: a host whose files cannot be written keeps the driver that it has. Old files that cannot be
-// removed are reported, and the driver is used.
+// TestFilesBeforeUnload: a host whose files cannot be written keeps the driver that it has.
+// Old files that cannot be removed are reported, and the driver is used.
 func TestFilesBeforeUnload(t *testing.T) {
 	s := newScene(t, "4.0.0")
 	s.looks(s.agent(), 1)
@@ -359,7 +361,8 @@ func TestFilesBeforeUnload(t *testing.T) {
 	s.check("4.0.0")
 }
 
-// TestUnreadPayload reads a payload again that could not be read, and reports before it reads one.
+// TestUnreadPayload reads a payload again that could not be read, and reports before it reads
+// one.
 func TestUnreadPayload(t *testing.T) {
 	s := newScene(t, "4.0.0")
 	payload := s.payload

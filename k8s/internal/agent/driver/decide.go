@@ -10,7 +10,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
 )
 
-// The reasons in reports. The last ones, and FilesFailed, can also stand beside ready: the driver that is loaded stays.
+// The reasons in reports. The last ones, and FilesFailed, can also stand beside ready: the
+// driver that is loaded stays.
 const (
 	Loading          = "Loading"
 	Unloading        = "Unloading"        // the driver's users leave, so that it can be unloaded
@@ -62,7 +63,8 @@ func Decide(l Look) (Step, report.Report) {
 		r.Ready = true
 		return Stay, r
 	case !l.loadedFromPayload() && (l.PreferHost || l.matchesPayload()):
-		return Stay, report.Report{Ready: true, Mode: gpu.DriverNative, Version: l.Version, Reason: Host, Message: "driver " + versionText(l.Version) + " of the host is used"}
+		return Stay, report.Report{Ready: true, Mode: gpu.DriverNative, Version: l.Version, Reason: Host, Message: "driver " +
+			versionText(l.Version) + " of the host is used"}
 	case bad.Reason != "":
 		r.Ready, r.Message = true, bad.Message+"; driver "+versionText(l.Version)+" stays"
 		if !l.loadedFromPayload() {
@@ -71,7 +73,8 @@ func Decide(l Look) (Step, report.Report) {
 		return Stay, r
 	}
 	r.Reason = Unloading
-	r.Message = fmt.Sprintf("driver %s is being unloaded for driver %s of the payload", versionText(l.Version), versionText(module.Version))
+	r.Message = fmt.Sprintf("driver %s is being unloaded for driver %s of the payload", versionText(l.Version),
+		versionText(module.Version))
 	return Replace, r
 }
 
@@ -83,7 +86,8 @@ func (l Look) loadedFromPayload() bool {
 		(l.Srcversion == "" || r.Srcversion == "" || l.Srcversion == r.Srcversion)
 }
 
-// matchesPayload reports whether the loaded module is the payload's module for this kernel, whoever loaded it.
+// matchesPayload reports whether the loaded module is the payload's module for this kernel,
+// whoever loaded it.
 func (l Look) matchesPayload() bool {
 	m, bad := l.module()
 	return bad.Reason == "" && l.Srcversion != "" && l.Srcversion == m.Srcversion && l.Version == m.Version
@@ -97,7 +101,8 @@ func (l Look) module() (Module, report.Report) {
 	m, ok := l.Payload.moduleFor(l.Kernel)
 	if !ok {
 		return Module{}, report.Report{Reason: NoModule, Message: fmt.Sprintf(
-			"the payload has no module for kernel %s, but for %s: choose a payload for it", l.Kernel, wording.Some(l.Payload.kernelReleases(), mostNames))}
+			"the payload has no module for kernel %s, but for %s: choose a payload for it",
+			l.Kernel, wording.Some(l.Payload.kernelReleases(), mostNames))}
 	}
 	return m, report.Report{}
 }
@@ -113,7 +118,8 @@ type Users struct {
 	Unknown   []string // what could not be found out; it may be a user
 }
 
-// Blocked returns the report that the driver cannot be unloaded because of its users, and whether it is so.
+// Blocked returns the report that the driver cannot be unloaded because of its users, and
+// whether it is so.
 func (u Users) Blocked(r report.Report) (report.Report, bool) {
 	others := slices.Concat(u.Pods, u.Leases, u.Unknown)
 	if len(u.Plugin) == 0 { // which has processes of its own

@@ -11,7 +11,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
 )
 
-// TestDecide has what is loaded and what is wished, and the next step with the report: MODE [ready] [REASON].
+// TestDecide has what is loaded and what is wished, and the next step with the report: MODE
+// [ready] [REASON].
 func TestDecide(t *testing.T) {
 	payload := Payload{ID: "new", Modules: []Module{{Kernel: "6.8", Version: "4.0", Srcversion: "D"}, {Kernel: "5.4", Version: "4.0", Srcversion: "E"}}}
 	own := Record{Boot: "b", Payload: "old", Version: "3.4", Srcversion: "C"}

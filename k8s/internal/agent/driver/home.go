@@ -15,8 +15,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/agent/payload"
 )
 
-// The user-space part of the driver is at /opt/mxdriver: a link to a directory beside it with the ID of the payload
-// in its name, so that it is replaced whole. A directory that the host has there itself is kept under another name.
+// The user-space part of the driver is at /opt/mxdriver: a link to a directory beside it with
+// the ID of the payload in its name, so that it is replaced whole. A directory that the host
+// has there itself is kept under another name.
 const (
 	homeLink = "mxdriver"
 	hostHome = "mxdriver.host"
@@ -34,10 +35,12 @@ func openOpt(host *hostfs.Root) (*os.Root, error) {
 	return os.OpenRoot(filepath.Dir(place))
 }
 
-// installHome makes the user-space part of a payload, which is in dir, that of the host. It does nothing if it is.
+// installHome makes the user-space part of a payload, which is in dir, that of the host. It
+// does nothing if it is.
 func installHome(host *hostfs.Root, dir, id string) error { return writeHome(host, dir, id, true) }
 
-// unpackHome writes the user-space part of a payload beside that of the host, if it is not there.
+// unpackHome writes the user-space part of a payload beside that of the host, if it is not
+// there.
 func unpackHome(host *hostfs.Root, dir, id string) error { return writeHome(host, dir, id, false) }
 
 func writeHome(host *hostfs.Root, dir, id string, use bool) (err error) {
@@ -65,7 +68,8 @@ func writeHome(host *hostfs.Root, dir, id string, use bool) (err error) {
 	return link(opt, name)
 }
 
-// unpack makes the directory name with the files of a payload: all of them, or nothing of that name.
+// unpack makes the directory name with the files of a payload: all of them, or nothing of that
+// name.
 func unpack(opt *os.Root, dir, name string) error {
 	from, err := os.OpenRoot(filepath.Join(dir, homeDir))
 	if err != nil {
@@ -81,7 +85,8 @@ func unpack(opt *os.Root, dir, name string) error {
 	}
 	defer to.Close()
 	// It goes on when the agent is stopped: a node is not left without a driver.
-	if err := payload.Copy(context.Background(), limit, payload.Tree{From: from, Path: "/" + homeDir, To: to}); err != nil {
+	if err := payload.Copy(context.Background(), limit,
+		payload.Tree{From: from, Path: "/" + homeDir, To: to}); err != nil {
 		return errors.Join(err, opt.RemoveAll(name+part))
 	}
 	at, err := opt.Open(".")
@@ -109,7 +114,8 @@ func link(opt *os.Root, name string) error {
 		}
 		if now.Mode()&fs.ModeSymlink == 0 || !ownHome.MatchString(target) {
 			if _, err := opt.Lstat(hostHome); !errors.Is(err, fs.ErrNotExist) {
-				return fmt.Errorf("the host has a driver in /opt/%s again, and an older one in /opt/%s: remove one", homeLink, hostHome)
+				return fmt.Errorf("the host has a driver in /opt/%s again, and an older one in /opt/%s: remove one", homeLink,
+					hostHome)
 			}
 			if err := opt.Rename(homeLink, hostHome); err != nil {
 				return err

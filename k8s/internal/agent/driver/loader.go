@@ -17,19 +17,21 @@ import (
 
 // Loader loads and unloads the module metax.
 type Loader interface {
-	// Load loads a module, whose file is in the directory of a payload, with what it depends on.
+	// Load loads a module, whose file is in the directory of a payload, with what it depends
+	// on.
 	Load(ctx context.Context, payload string, m Module) error
 	// Unload fails with unix.EAGAIN if the driver is in use. It does not wait.
 	Unload() error
 }
 
-// Kernel is the kernel that this process runs on. It needs the right to load modules, and the host's file system
-// for modules of the host that the driver depends on.
+// Kernel is the kernel that this process runs on. It needs the right to load modules, and the
+// host's file system for modules of the host that the driver depends on.
 type Kernel struct{ Host *hostfs.Root }
 
 var moduleName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]*$`)
 
-// Load loads the module. Modules that it depends on are the host's, and its modprobe loads them.
+// Load loads the module. Modules that it depends on are the host's, and its modprobe loads
+// them.
 func (k Kernel) Load(ctx context.Context, payload string, m Module) error {
 	if len(m.Depends) > 0 {
 		args := []string{"--all", "--"}
@@ -62,7 +64,8 @@ func (Kernel) Unload() error {
 func loadTrouble(err error) (reason, next string) {
 	for _, signature := range []error{unix.EKEYREJECTED, unix.ENOKEY, unix.EKEYEXPIRED, unix.EKEYREVOKED} {
 		if errors.Is(err, signature) {
-			return SignatureRefused, "the kernel takes only modules that are signed by a key that it knows: enrol the key of the driver's maker (mokutil --import), or use a payload that is signed"
+			return SignatureRefused,
+				"the kernel takes only modules that are signed by a key that it knows: enrol the key of the driver's maker (mokutil --import), or use a payload that is signed"
 		}
 	}
 	switch {

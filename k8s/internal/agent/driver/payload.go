@@ -18,8 +18,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/agent/payload"
 )
 
-// The layout of a payload's image: any number of modules below modulesDir, each for the kernel that its own words
-// name, and the user-space part, with bin/mx-smi and the libraries.
+// The layout of a payload's image: any number of modules below modulesDir, each for the kernel
+// that its own words name, and the user-space part, with bin/mx-smi and the libraries.
 const (
 	modulesDir = "lib/modules"
 	moduleFile = "metax.ko"
@@ -29,7 +29,8 @@ const (
 // limit bounds what a payload has of a driver.
 var limit = payload.Limit{Bytes: 4 << 30, Entries: 20000}
 
-// Collect copies what is of use in the image below from to the directory to, which is emptied first.
+// Collect copies what is of use in the image below from to the directory to, which is emptied
+// first.
 func Collect(ctx context.Context, from, to string) error {
 	if err := collect(ctx, from, to, limit); err != nil {
 		return fmt.Errorf("collect the driver: %w", err)
@@ -139,7 +140,8 @@ func Read(dir string) (Payload, error) {
 	return p, nil
 }
 
-// maxModule is the largest size of a module in bytes; those with all debug symbols have some tens of MiB.
+// maxModule is the largest size of a module in bytes; those with all debug symbols have some
+// tens of MiB.
 const maxModule = 256 << 20
 
 func readModule(root *os.Root, name string) (Module, error) {
@@ -169,7 +171,8 @@ func readModule(root *os.Root, name string) (Module, error) {
 		err = fmt.Errorf("it is the module %.80q", own)
 	case !compat.IsWord(kernel):
 		err = errors.New("it does not say which kernel it is for")
-	case slices.ContainsFunc(append([]string{m.Version, m.Srcversion}, m.Depends...), func(s string) bool { return s != "" && !compat.IsWord(s) }):
+	case slices.ContainsFunc(append([]string{m.Version, m.Srcversion}, m.Depends...),
+		func(s string) bool { return s != "" && !compat.IsWord(s) }):
 		err = errors.New("its words have blanks or control characters")
 	}
 	if err != nil {

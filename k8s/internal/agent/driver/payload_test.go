@@ -55,8 +55,8 @@ func put(t *testing.T, dir, name, text string) {
 	must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 }
 
-// TestCollect takes the modules and the user-space part out of an image, and nothing else, and the same when it is
-// done again.
+// TestCollect takes the modules and the user-space part out of an image, and nothing else, and
+// the same when it is done again.
 func TestCollect(t *testing.T) {
 	dir := image(t, "4.0.0", func(dir string) {
 		put(t, dir, "lib/modules/5.4.0/extra/metax.ko", string(sim.Module("5.4.0", "4.0.0")))

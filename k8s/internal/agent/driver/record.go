@@ -10,8 +10,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 )
 
-// Record is what was loaded last from a payload. It is written before the module is loaded, and lies below /run, so
-// that it is gone after a boot, as the module is. Boot is checked nevertheless.
+// Record is what was loaded last from a payload. It is written before the module is loaded,
+// and lies below /run, so that it is gone after a boot, as the module is. Boot is checked
+// nevertheless.
 type Record struct {
 	Boot       string `json:"boot"`
 	Payload    string `json:"payload"` // its ID
@@ -19,7 +20,8 @@ type Record struct {
 	Srcversion string `json:"srcversion,omitempty"`
 }
 
-// readRecord returns the zero Record where there is none that can be read: then the driver is the host's.
+// readRecord returns the zero Record where there is none that can be read: then the driver is
+// the host's.
 func readRecord(file string) (Record, error) {
 	var r Record
 	o, err := atomicfile.Read(file, hostfs.MaxFile)

@@ -29,7 +29,8 @@ func (s Simulation) Load(_ context.Context, _ string, m Module) error {
 	return with.Add(s.Host.Dir())
 }
 
-// Unload removes the files of any driver. As the kernel's, it fails while the driver's count is above 0.
+// Unload removes the files of any driver. As the kernel's, it fails while the driver's count
+// is above 0.
 func (s Simulation) Unload() error {
 	if text, err := s.Host.ReadFile(moduleDir + "/refcnt"); err == nil && strings.TrimSpace(string(text)) != "0" {
 		return fmt.Errorf("unload the simulated driver: %w", unix.EAGAIN)

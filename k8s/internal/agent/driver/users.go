@@ -28,7 +28,8 @@ import (
 // Sources is where the users of a driver are looked for.
 type Sources struct {
 	Host *hostfs.Root
-	// Devices is where the nodes of the GPUs are that processes open: "/" of this process, or a simulated host.
+	// Devices is where the nodes of the GPUs are that processes open: "/" of this process, or
+	// a simulated host.
 	Devices *hostfs.Root
 	Plugins *hostfs.Root        // the kubelet's directory of device plugins
 	Kubelet podresources.Client // of the pods
@@ -66,7 +67,8 @@ func (s Sources) plugins(u *Users) {
 	}
 }
 
-// answers reports whether somebody listens on a socket. One of a plugin that was killed stays, and refuses.
+// answers reports whether somebody listens on a socket. One of a plugin that was killed stays,
+// and refuses.
 func answers(socket string) bool {
 	conn, err := net.DialTimeout("unix", socket, time.Second)
 	if err == nil {

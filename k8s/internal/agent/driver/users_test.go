@@ -12,7 +12,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 )
 
-// TestSources looks for users on a simulated host. The kubelet does not answer, which counts as use.
+// TestSources looks for users on a simulated host. The kubelet does not answer, which counts
+// as use.
 func TestSources(t *testing.T) {
 	s := newScene(t, "4.0.0")
 	must(t, Simulation{s.host}.Load(t.Context(), "", Module{Version: "3.4.4"}))

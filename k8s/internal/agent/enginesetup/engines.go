@@ -18,8 +18,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
 )
 
-// Dir is the directory of the host with the programs, and what the engines' files were before. The programs keep
-// their paths when they are replaced, so that a new version changes no engine.
+// Dir is the directory of the host with the programs, and what the engines' files were before.
+// The programs keep their paths when they are replaced, so that a new version changes no
+// engine.
 const Dir = protocol.HookDir + "/runtime"
 
 const (
@@ -65,7 +66,10 @@ func (e Engines) hostAndOrder() (setup.Host, setup.Order, error) {
 	store := backup.New(dir)
 	host.Original = store.Original
 	return host, setup.Order{
-		Setup: engine.Setup{Name: setup.DefaultName, Runtime: runtimePath(), Hook: path.Join(Dir, hookName), Default: e.Default},
+		Setup: engine.Setup{
+			Name: setup.DefaultName, Runtime: runtimePath(), Hook: path.Join(Dir, hookName),
+			Default: e.Default,
+		},
 		Store: store,
 	}, nil
 }
@@ -76,7 +80,8 @@ func kubernetesEngines(ctx context.Context, host setup.Host) ([]setup.Engine, er
 	return slices.DeleteFunc(list, func(e setup.Engine) bool { return e.Name == "podman" }), err
 }
 
-// executeOrder carries an order out for one engine. Beside an error it returns what was done nevertheless.
+// executeOrder carries an order out for one engine. Beside an error it returns what was done
+// nevertheless.
 func executeOrder(ctx context.Context, host setup.Host, o setup.Order, name string) (setup.Outcome, error) {
 	o.Engine = name
 	done, err := host.Do(ctx, o)

@@ -88,7 +88,8 @@ func (n *node) process(pid, mounts, program string) {
 	}
 }
 
-// TestNamedMonitor: a process that calls itself conmon, in a container or with another program, holds nothing up.
+// TestNamedMonitor: a process that calls itself conmon, in a container or with another
+// program, holds nothing up.
 func TestNamedMonitor(t *testing.T) {
 	n := newNode(t, nil)
 	n.write("/proc/8/cmdline", "/usr/bin/conmon\x00-r\x00"+runtimePath()+"\x00")
@@ -203,8 +204,8 @@ func TestLife(t *testing.T) {
 	n.is(n.TakeBack(ctx), true, "", "")
 }
 
-// TestNotRunning sets up an engine that does not run, and does not start it. Where systemd gives no answer, nothing is
-// changed.
+// TestNotRunning sets up an engine that does not run, and does not start it. Where systemd
+// gives no answer, nothing is changed.
 func TestNotRunning(t *testing.T) {
 	n := newNode(t, map[string]string{"/run/systemd/system/x": ""})
 	files := n.etc()
@@ -250,7 +251,8 @@ func TestRestartFails(t *testing.T) {
 	}
 }
 
-// TestDefault makes metax the default runtime. It is not left as that while containers keep it from going.
+// TestDefault makes metax the default runtime. It is not left as that while containers keep it
+// from going.
 func TestDefault(t *testing.T) {
 	n := newNode(t, nil)
 	n.Default = true

@@ -10,9 +10,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
 )
 
-// TakeBack takes out of the engines' files what SetUp wrote, and removes the programs. What a container uses stays,
-// and is reported as InUse. An engine is restarted only if metax is its default runtime: otherwise it needs none of
-// the runtime that it still knows.
+// TakeBack takes out of the engines' files what SetUp wrote, and removes the programs. What a
+// container uses stays, and is reported as InUse. An engine is restarted only if metax is its
+// default runtime: otherwise it needs none of the runtime that it still knows.
 func (e Engines) TakeBack(ctx context.Context) report.Report {
 	if _, err := e.Root.Lstat(Dir); err != nil {
 		return report.Report{Ready: true}
@@ -57,7 +57,8 @@ func (e Engines) TakeBack(ctx context.Context) report.Report {
 		}
 	}
 	if users > 0 {
-		return failureReport(InUse, "%d containers were started by %s, so it stays until they have ended; delete their pods, which have runtimeClassName %s, or restart the node", users, runtimePath(), order.Setup.Name)
+		return failureReport(InUse,
+			"%d containers were started by %s, so it stays until they have ended; delete their pods, which have runtimeClassName %s, or restart the node", users, runtimePath(), order.Setup.Name)
 	}
 	if err := e.remove(); err != nil {
 		return failureReport(Failed, "%v", err)

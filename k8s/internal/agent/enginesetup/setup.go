@@ -15,14 +15,16 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
 )
 
-// startTimeout is how long a restarted engine may take until it answers, beyond its own restart.
+// startTimeout is how long a restarted engine may take until it answers, beyond its own
+// restart.
 const startTimeout = time.Minute
 
 // askTimeout is how long systemd may take to say whether an engine runs.
 const askTimeout = 5 * time.Second
 
-// SetUp sets the engines up, as far as that is not done. Only in its turn it changes an engine's files, and restarts
-// an engine that has not read them; otherwise it reports what is missing.
+// SetUp sets the engines up, as far as that is not done. Only in its turn it changes an
+// engine's files, and restarts an engine that has not read them; otherwise it reports what is
+// missing.
 func (e Engines) SetUp(ctx context.Context, turn bool) report.Report {
 	if err := e.installPrograms(); err != nil {
 		return failureReport(Failed, "%v", err)
@@ -55,7 +57,9 @@ func (e Engines) SetUp(ctx context.Context, turn bool) report.Report {
 }
 
 // setUp is SetUp for one engine.
-func (e Engines) setUp(ctx context.Context, host setup.Host, order setup.Order, engine setup.Engine, turn bool) report.Report {
+func (e Engines) setUp(ctx context.Context, host setup.Host, order setup.Order, engine setup.Engine,
+	turn bool,
+) report.Report {
 	state, err := engine.State()
 	if err != nil {
 		return failureReport(Refused, "%s: %v", engine.Name, err)
@@ -64,12 +68,17 @@ func (e Engines) setUp(ctx context.Context, host setup.Host, order setup.Order, 
 	switch {
 	case have == "" || have == runtimePath(): // ours to set up
 	case path.Base(have) == runtimeName:
-		return report.Report{Ready: true, Reason: Host, Message: fmt.Sprintf("%s has the node's own %s and is not changed", engine.Name, have)}
+		return report.Report{
+			Ready: true, Reason: Host,
+			Message: fmt.Sprintf("%s has the node's own %s and is not changed", engine.Name, have),
+		}
 	default:
-		return failureReport(NameTaken, "%s: %s has the name %s; remove that, or use CDI", engine.Name, have, order.Setup.Name)
+		return failureReport(NameTaken, "%s: %s has the name %s; remove that, or use CDI", engine.Name, have,
+			order.Setup.Name)
 	}
 	if e.Default && !e.systemd() {
-		return failureReport(Refused, "%s: as the default runtime, metax cannot be taken back without a restart, and systemd does not run here; leave runtime.config.setAsDefault false", engine.Name)
+		return failureReport(Refused,
+			"%s: as the default runtime, metax cannot be taken back without a restart, and systemd does not run here; leave runtime.config.setAsDefault false", engine.Name)
 	}
 	order.DryRun = true
 	planned, err := executeOrder(ctx, host, order, engine.Name)
@@ -89,9 +98,11 @@ func (e Engines) setUp(ctx context.Context, host setup.Host, order setup.Order, 
 	}
 	if !turn {
 		if len(planned.Changes) > 0 {
-			return failureReport(Changed, "%s is not set up: %s was changed since; delete this pod to set it up again", engine.Name, planned.Changes[0].Path)
+			return failureReport(Changed, "%s is not set up: %s was changed since; delete this pod to set it up again",
+				engine.Name, planned.Changes[0].Path)
 		}
-		return failureReport(RestartNeeded, "%s has not read its configuration (%s); %s on this node", engine.Name, missing, engine.Activate(nil))
+		return failureReport(RestartNeeded, "%s has not read its configuration (%s); %s on this node", engine.Name, missing,
+			engine.Activate(nil))
 	}
 	order.DryRun, order.Restart = false, runs
 	return e.change(ctx, host, order, engine)
@@ -101,7 +112,8 @@ func ready(engine setup.Engine, order setup.Order) report.Report {
 	return report.Report{Ready: true, Message: engine.Name + " has the runtime " + order.Setup.Name}
 }
 
-// change writes an engine's files and restarts it. If it does not start with them, they become what they were.
+// change writes an engine's files and restarts it. If it does not start with them, they become
+// what they were.
 func (e Engines) change(ctx context.Context, host setup.Host, order setup.Order, engine setup.Engine) report.Report {
 	done, err := executeOrder(ctx, host, order, engine.Name)
 	for _, c := range done.Changes {
@@ -117,7 +129,8 @@ func (e Engines) change(ctx context.Context, host setup.Host, order setup.Order,
 	case err == nil:
 		e.Log.Info("restarted", "engine", engine.Name, "command", done.Activate)
 		missing := unread(ctx, engine, order)
-		for limit := time.Now().Add(startTimeout); missing != "" && time.Now().Before(limit) && ctx.Err() == nil; missing = unread(ctx, engine, order) {
+		for limit := time.Now().Add(startTimeout); missing != "" && time.Now().Before(limit) &&
+			ctx.Err() == nil; missing = unread(ctx, engine, order) {
 			select {
 			case <-ctx.Done():
 			case <-time.After(time.Second):
@@ -134,9 +147,11 @@ func (e Engines) change(ctx context.Context, host setup.Host, order setup.Order,
 	order.Remove, order.OnlyName = true, true
 	_, undone := executeOrder(ctx, host, order, engine.Name)
 	if undone != nil {
-		return failureReport(RestartFailed, "%v; and its files could not be set back: %v; see journalctl -u %s", err, undone, engine.Name)
+		return failureReport(RestartFailed, "%v; and its files could not be set back: %v; see journalctl -u %s", err, undone,
+			engine.Name)
 	}
-	return failureReport(RestartFailed, "%v; its files are as before, and it was restarted with them; see journalctl -u %s, then delete this pod to try again", err, engine.Name)
+	return failureReport(RestartFailed,
+		"%v; its files are as before, and it was restarted with them; see journalctl -u %s, then delete this pod to try again", err, engine.Name)
 }
 
 // unread is what the running engine lacks of what it was set up with; "" if nothing.
@@ -157,9 +172,10 @@ func unread(ctx context.Context, engine setup.Engine, order setup.Order) string 
 func (e Engines) isEngineRunning(ctx context.Context, host setup.Host, engine setup.Engine) (bool, error) {
 	if !e.systemd() {
 		commands, err := e.processCommands()
-		return err != nil || engine.Program == "" || slices.ContainsFunc(slices.Collect(maps.Values(commands)), func(words []string) bool {
-			return path.Base(words[0]) == path.Base(engine.Program)
-		}), nil
+		return err != nil || engine.Program == "" ||
+			slices.ContainsFunc(slices.Collect(maps.Values(commands)), func(words []string) bool {
+				return path.Base(words[0]) == path.Base(engine.Program)
+			}), nil
 	}
 	command := strings.Fields(engine.Activate(nil))
 	program := host.Program("systemctl")

@@ -13,8 +13,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
-// countRuntimeUsers is how many containers need our metax-runtime: their shim or monitor calls it again, to enter, stop and
-// remove them.
+// countRuntimeUsers is how many containers need our metax-runtime: their shim or monitor calls
+// it again, to enter, stop and remove them.
 func (e Engines) countRuntimeUsers() (int, error) {
 	n := 0
 	for _, containerd := range usage.Containerds {
@@ -52,8 +52,9 @@ func (e Engines) countRuntimeUsers() (int, error) {
 	return n, nil
 }
 
-// isMonitor reports whether a process is a conmon of the host, by the rule of package procfs: a process chooses its own
-// name and command line, so what counts is its owner, its mount namespace and the program that it runs.
+// isMonitor reports whether a process is a conmon of the host, by the rule of package procfs:
+// a process chooses its own name and command line, so what counts is its owner, its mount
+// namespace and the program that it runs.
 func (e Engines) isMonitor(pid string) bool {
 	var owners [2]uint32
 	var mounts [2]string
@@ -69,7 +70,8 @@ func (e Engines) isMonitor(pid string) bool {
 		}
 	}
 	program, err := os.Readlink(e.Root.Join(path.Join("/proc", pid, "exe")))
-	return err == nil && owners[0] == owners[1] && mounts[0] == mounts[1] && path.Base(strings.TrimSuffix(program, " (deleted)")) == "conmon"
+	return err == nil && owners[0] == owners[1] && mounts[0] == mounts[1] &&
+		path.Base(strings.TrimSuffix(program, " (deleted)")) == "conmon"
 }
 
 // processCommands are the command lines of the processes of the host, by their IDs.

@@ -1,5 +1,5 @@
-// Package keep is the loop of the operator's agents: look at the node, report, log what is new, wait. What an agent
-// looks at and changes is its own.
+// Package keep is the loop of the operator's agents: look at the node, report, log what is
+// new, wait. What an agent looks at and changes is its own.
 package keep
 
 import (
@@ -16,7 +16,8 @@ type Loop struct {
 	Write    func(r report.Report, ok bool) error
 	Log      *slog.Logger
 	Interval time.Duration
-	// Whole is for an agent whose looks are not cut short: one that has begun goes on after the end, and is reported.
+	// Whole is for an agent whose looks are not cut short: one that has begun goes on after
+	// the end, and is reported.
 	Whole bool
 
 	said report.Report

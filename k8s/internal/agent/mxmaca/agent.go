@@ -25,11 +25,12 @@ type Agent struct {
 	Log   *slog.Logger
 }
 
-// Prepare empties the directory of the copies and reports that the images are being waited for, or why they cannot
-// be copied.
+// Prepare empties the directory of the copies and reports that the images are being waited
+// for, or why they cannot be copied.
 func Prepare(opt, reports string, images []string) error {
 	r := report.Report{
-		Reason: Pulling, Message: "images with MXMACA are being pulled and copied: " + strings.Join(images, ", ") + "; kubectl describe the pod of metax-maca on this node says how far it is",
+		Reason: Pulling, Message: "images with MXMACA are being pulled and copied: " + strings.Join(images, ", ") +
+			"; kubectl describe the pod of metax-maca on this node says how far it is",
 	}
 	failed := emptyStaging(opt)
 	if failed != nil {
@@ -69,8 +70,9 @@ func (a Agent) look(ctx context.Context) report.Report {
 	return r
 }
 
-// settle installs what was copied, and returns the version that containers get: that of the first image. An error is
-// why not everything is as it is to be; what can be done is done nevertheless.
+// settle installs what was copied, and returns the version that containers get: that of the
+// first image. An error is why not everything is as it is to be; what can be done is done
+// nevertheless.
 func (a Agent) settle(ctx context.Context) (version string, err error) {
 	root, err := os.OpenRoot(a.Opt)
 	if err != nil {
@@ -141,7 +143,8 @@ func (a Agent) clean(ctx context.Context, s store, wished map[string]bool) error
 	}
 	var versions []Version
 	for _, i := range all {
-		versions = append(versions, Version{i.version, i.at, wished[i.version] || used[i.version] || s.isLinkedVersion(i.version)})
+		versions = append(versions,
+			Version{i.version, i.at, wished[i.version] || used[i.version] || s.isLinkedVersion(i.version)})
 	}
 	for _, name := range a.Policy.Expired(versions) {
 		if err := s.moveToTrash(name); err != nil {
@@ -154,7 +157,8 @@ func (a Agent) clean(ctx context.Context, s store, wished map[string]bool) error
 	return a.empty(s)
 }
 
-// empty removes the versions that were discarded, and puts back those that a container got meanwhile.
+// empty removes the versions that were discarded, and puts back those that a container got
+// meanwhile.
 func (a Agent) empty(s store) error {
 	discarded, err := s.trashedVersions()
 	if err != nil {

@@ -180,8 +180,8 @@ func TestClean(t *testing.T) {
 	}
 }
 
-// TestUsedMeanwhile has a container that gets a version while it is being removed: it stays, also after a kill, and
-// where the processes of others are hidden.
+// TestUsedMeanwhile has a container that gets a version while it is being removed: it stays,
+// also after a kill, and where the processes of others are hidden.
 func TestUsedMeanwhile(t *testing.T) {
 	h := newHost(t)
 	for _, version := range []string{"3.8", "3.9"} {
@@ -263,7 +263,8 @@ func TestPrepareFails(t *testing.T) {
 	}
 }
 
-// TestKilled leaves what a killed agent left: what was moved away is removed, and a record of nothing.
+// TestKilled leaves what a killed agent left: what was moved away is removed, and a record of
+// nothing.
 func TestKilled(t *testing.T) {
 	h := newHost(t)
 	h.prepare(t, "maca:0")

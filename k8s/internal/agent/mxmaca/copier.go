@@ -19,7 +19,8 @@ import (
 type Staged struct {
 	Image   string `json:"image"`
 	Version string `json:"version,omitempty"`
-	// Reason and Message say why there is no copy. There is none either of a version that the host has.
+	// Reason and Message say why there is no copy. There is none either of a version that the
+	// host has.
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
 
@@ -41,11 +42,12 @@ type Copier struct {
 	Keep  int64        // percent of the file system of Dir that stays free; KeepFree on a host
 }
 
-// maxEntries bounds the files, directories and links of a payload; a real one has some ten thousand.
+// maxEntries bounds the files, directories and links of a payload; a real one has some ten
+// thousand.
 const maxEntries = 1 << 20
 
-// Run copies, and says in a file what came of it. It fails only if that file cannot be written: what is wrong with
-// one image must not keep the others from being copied.
+// Run copies, and says in a file what came of it. It fails only if that file cannot be
+// written: what is wrong with one image must not keep the others from being copied.
 func (c Copier) Run(ctx context.Context) (Staged, error) {
 	staged := Staged{Image: c.Image}
 	version, err := c.copy(ctx)

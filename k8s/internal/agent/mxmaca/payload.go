@@ -37,7 +37,8 @@ var parent = path.Dir(maca.Path)
 // prefix begins the name of the directory of a version.
 var prefix = path.Base(maca.Path) + "-"
 
-// word is a version that can be the value of a label, and that package maca finds as part of a name.
+// word is a version that can be the value of a label, and that package maca finds as part of a
+// name.
 var word = regexp.MustCompile(`^[0-9]([0-9A-Za-z._-]{0,61}[0-9A-Za-z])?$`)
 
 // findMACA returns the directory of the MXMACA of an image, without links, and its version.

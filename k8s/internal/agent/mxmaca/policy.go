@@ -16,7 +16,8 @@ const (
 	ByTimestamp = "OlderTimestampFirst"
 )
 
-// Policy is which versions are removed: the oldest of those that nobody uses, until the threshold is not exceeded.
+// Policy is which versions are removed: the oldest of those that nobody uses, until the
+// threshold is not exceeded.
 type Policy struct {
 	Order     string // one of the policies
 	Threshold int    // versions that may be there

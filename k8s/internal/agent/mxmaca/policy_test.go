@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// TestExpired has versions in the order of their installation, kept ones with a star, and those that go.
+// TestExpired has versions in the order of their installation, kept ones with a star, and
+// those that go.
 func TestExpired(t *testing.T) {
 	for _, test := range []struct {
 		order     string

@@ -6,10 +6,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// KeepFree is the percentage of the host's file system that stays free: with less, the kubelet begins to evict pods.
+// KeepFree is the percentage of the host's file system that stays free: with less, the kubelet
+// begins to evict pods.
 const KeepFree = 10
 
-// checkFreeSpace fails with NoSpace if a file system has not this much room beside the percentage that stays free.
+// checkFreeSpace fails with NoSpace if a file system has not this much room beside the
+// percentage that stays free.
 func checkFreeSpace(dir string, bytes, entries, keep int64) error {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {
@@ -24,6 +26,7 @@ func room(need, free, total, keep int64) error {
 	if free-need >= kept {
 		return nil
 	}
-	return &Error{NoSpace, fmt.Errorf("it needs %.1f GiB, of which %s has %.1f GiB free and keeps %.1f GiB; make room, or set maca.cleanupConfig",
+	return &Error{NoSpace, fmt.Errorf(
+		"it needs %.1f GiB, of which %s has %.1f GiB free and keeps %.1f GiB; make room, or set maca.cleanupConfig",
 		float64(need)/GiB, parent, float64(free)/GiB, float64(kept)/GiB)}
 }

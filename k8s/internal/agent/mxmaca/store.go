@@ -18,8 +18,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/agent/payload"
 )
 
-// The directories of this package in /opt of the host. A record, maca-VERSION.json, says that the operator installed
-// a version; it is written before the version is there.
+// The directories of this package in /opt of the host. A record, maca-VERSION.json, says that
+// the operator installed a version; it is written before the version is there.
 const (
 	Dir        = ".metax-maca"
 	stagingDir = Dir + "/staging"
@@ -42,7 +42,8 @@ func (s store) readStaged() (all []Staged, err error) {
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(files, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }) // by number
+	// by number
+	slices.SortFunc(files, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
 	for _, file := range files {
 		text, err := s.root.ReadFile(file)
 		one := Staged{dir: path.Dir(file)}
@@ -60,11 +61,15 @@ func (s store) readStaged() (all []Staged, err error) {
 	return all, nil
 }
 
-// installVersion makes a version of what was copied into a directory. A version that is there stays as it is.
+// installVersion makes a version of what was copied into a directory. A version that is there
+// stays as it is.
 func (s store) installVersion(dir, version string) error {
 	if info, err := s.root.Lstat(prefix + version); err == nil {
 		if !info.IsDir() {
-			return &Error{HostMACA, fmt.Errorf("%s/%s%s of the host is in the way: it is not a directory", parent, prefix, version)}
+			return &Error{
+				HostMACA,
+				fmt.Errorf("%s/%s%s of the host is in the way: it is not a directory", parent, prefix, version),
+			}
 		}
 		return nil
 	}
@@ -127,13 +132,16 @@ func (s store) installedVersions() (all []installed, err error) {
 	return all, nil
 }
 
-// linkVersion makes /opt/maca a link to a version. Anything there that leads to something which the operator did not
-// install stays, with HostMACA.
+// linkVersion makes /opt/maca a link to a version. Anything there that leads to something
+// which the operator did not install stays, with HostMACA.
 func (s store) linkVersion(version string) error {
 	link, target := path.Base(maca.Path), path.Join(parent, prefix+version)
 	info, err := s.root.Lstat(link)
 	if err == nil && info.Mode()&fs.ModeSymlink == 0 {
-		return &Error{HostMACA, fmt.Errorf("%s of the host is not a link; containers get that MXMACA. Remove it for %s", maca.Path, version)}
+		return &Error{
+			HostMACA,
+			fmt.Errorf("%s of the host is not a link; containers get that MXMACA. Remove it for %s", maca.Path, version),
+		}
 	}
 	if err == nil {
 		now, err := s.root.Readlink(link)
@@ -147,7 +155,8 @@ func (s store) linkVersion(version string) error {
 			return nil
 		}
 		if foreign, err := s.foreign(now); err != nil || foreign {
-			return errors.Join(err, &Error{HostMACA, fmt.Errorf("%s of the host leads to %s, which the operator did not install; containers get that MXMACA. Remove the link for %s", maca.Path, now, version)})
+			return errors.Join(err, &Error{HostMACA, fmt.Errorf(
+				"%s of the host leads to %s, which the operator did not install; containers get that MXMACA. Remove the link for %s", maca.Path, now, version)})
 		}
 	}
 	part := path.Join(Dir, "link")
@@ -169,7 +178,8 @@ func (s store) isLinkedVersion(version string) bool {
 	return err == nil && path.Base(target) == prefix+version
 }
 
-// foreign reports whether a path is there that the operator did not install. Outside of /opt it counts as there.
+// foreign reports whether a path is there that the operator did not install. Outside of /opt
+// it counts as there.
 func (s store) foreign(at string) (bool, error) {
 	if path.Dir(at) != parent {
 		return true, nil
@@ -186,8 +196,8 @@ func (s store) foreign(at string) (bool, error) {
 	return true, err
 }
 
-// moveToTrash takes a version away, at once for everybody who looks for it. In the trash it has the name by which its uses
-// are found.
+// moveToTrash takes a version away, at once for everybody who looks for it. In the trash it
+// has the name by which its uses are found.
 func (s store) moveToTrash(version string) error {
 	if err := s.root.MkdirAll(trashDir, 0o700); err != nil {
 		return err
@@ -207,7 +217,8 @@ func (s store) trashedVersions() (versions []string, err error) {
 	return versions, err
 }
 
-// putBack undoes discard. If the version was installed again, its files stay in the trash as long as they are used.
+// putBack undoes discard. If the version was installed again, its files stay in the trash as
+// long as they are used.
 func (s store) putBack(version string) error {
 	if _, err := s.root.Lstat(prefix + version); err == nil {
 		return nil
@@ -218,7 +229,8 @@ func (s store) putBack(version string) error {
 	return nil
 }
 
-// deleteTrashed removes the files of a discarded version. After a kill, half a version is not in the trash.
+// deleteTrashed removes the files of a discarded version. After a kill, half a version is not
+// in the trash.
 func (s store) deleteTrashed(version string) error {
 	err := errors.Join(s.root.RemoveAll(removedDir), s.root.Mkdir(removedDir, 0o700))
 	if err == nil {

@@ -12,9 +12,10 @@ import (
 	"syscall"
 )
 
-// versionsInUse returns the versions that some process has mounted from opt, by the mounts of all processes in proc: every
-// container that was given a version has its directory as a mount, also while it is paused. Where it is mounted, and
-// what is mounted from elsewhere, does not count, because anyone who starts a container chooses that.
+// versionsInUse returns the versions that some process has mounted from opt, by the mounts of
+// all processes in proc: every container that was given a version has its directory as a
+// mount, also while it is paused. Where it is mounted, and what is mounted from elsewhere,
+// does not count, because anyone who starts a container chooses that.
 func versionsInUse(proc, opt string) (map[string]bool, error) {
 	entries, err := os.ReadDir(proc)
 	if err != nil {
@@ -22,7 +23,8 @@ func versionsInUse(proc, opt string) (map[string]bool, error) {
 	}
 	// Where /proc hides the processes of others, nothing would seem to be in use.
 	if _, err := os.Stat(filepath.Join(proc, "1/mountinfo")); err != nil {
-		return nil, fmt.Errorf("find the versions in use: the processes of the host cannot be seen: %w; mount its /proc without hidepid", err)
+		return nil, fmt.Errorf(
+			"find the versions in use: the processes of the host cannot be seen: %w; mount its /proc without hidepid", err)
 	}
 	at, err := placeOf(proc, opt)
 	if err != nil {
@@ -45,7 +47,8 @@ func versionsInUse(proc, opt string) (map[string]bool, error) {
 			}
 		})
 		// A process that has ended uses nothing.
-		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ESRCH) && !errors.Is(err, syscall.EINVAL) {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ESRCH) &&
+			!errors.Is(err, syscall.EINVAL) {
 			return nil, fmt.Errorf("find the versions in use: %w", err)
 		}
 	}
@@ -80,7 +83,8 @@ func eachMount(process string, do func(mount)) error {
 func placeOf(proc, dir string) (at mount, err error) {
 	err = eachMount(filepath.Join(proc, "self"), func(m mount) {
 		below, ok := strings.CutPrefix(dir, strings.TrimSuffix(m.point, "/"))
-		if ok && (below == "" || below[0] == '/') && len(m.point) >= len(at.point) { // the last of several at a place is on top
+		// the last of several at a place is on top
+		if ok && (below == "" || below[0] == '/') && len(m.point) >= len(at.point) {
 			at = mount{m.device, strings.TrimSuffix(strings.TrimSuffix(m.dir, "/")+below, "/"), m.point}
 		}
 	})

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestUses: a version is in use where a process has it mounted from opt, whatever else strangers mount, and where.
+// TestUses: a version is in use where a process has it mounted from opt, whatever else
+// strangers mount, and where.
 func TestUses(t *testing.T) {
 	const self = "22 1 0:50 / / rw - overlay overlay rw\n23 22 98:0 /srv/opt /host/opt rw - ext4 /dev/sda rw\n"
 	for line, want := range map[string]string{

@@ -14,14 +14,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Tree is a directory of an image that is copied. It may have files, directories and links alone.
+// Tree is a directory of an image that is copied. It may have files, directories and links
+// alone.
 type Tree struct {
 	From *os.Root // of the directory
 	Path string   // of the directory in the image
-	// Alias is another path that leads to it in the image, or empty. A link to an absolute path has to begin with one
-	// of both.
+	// Alias is another path that leads to it in the image, or empty. A link to an absolute
+	// path has to begin with one of both.
 	Alias string
-	// Want chooses files by their paths in the tree; nothing else is copied then. It is nil for everything.
+	// Want chooses files by their paths in the tree; nothing else is copied then. It is nil
+	// for everything.
 	Want func(name string) bool
 	To   *os.Root // of an empty directory
 }
@@ -45,10 +47,11 @@ func (i Invalid) Error() string { return string(i) }
 
 func invalid(format string, args ...any) error { return Invalid(fmt.Sprintf(format, args...)) }
 
-// Copy copies trees of an image. It reads their names and sizes first, so that nothing is written of trees that are
-// too large or have what no payload has. The copies belong to this process's user; of the mode they have whether they
-// can be executed. A link is copied if it stays in its tree, through whatever other links; one that leads nowhere is
-// harmless. An Invalid is an error of the image.
+// Copy copies trees of an image. It reads their names and sizes first, so that nothing is
+// written of trees that are too large or have what no payload has. The copies belong to this
+// process's user; of the mode they have whether they can be executed. A link is copied if it
+// stays in its tree, through whatever other links; one that leads nowhere is harmless. An
+// Invalid is an error of the image.
 func Copy(ctx context.Context, limit Limit, trees ...Tree) error {
 	sizes := make([]size, len(trees))
 	var all size
@@ -126,22 +129,23 @@ func (l *limited) ReadDir(dir string) ([]fs.DirEntry, error) {
 }
 
 func (t Tree) each(ctx context.Context, entries int, do func(name string, info fs.FileInfo) error) error {
-	return fs.WalkDir(&limited{FS: t.From.FS(), tree: t, most: entries, left: entries}, ".", func(name string, entry fs.DirEntry, err error) error {
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err != nil {
-			return err
-		}
-		if strings.Count(name, "/") > maxDepth {
-			return invalid("%s of the image is more than %d directories deep", t.Path, maxDepth)
-		}
-		info, err := entry.Info()
-		if err != nil {
-			return err
-		}
-		return do(name, info)
-	})
+	return fs.WalkDir(&limited{FS: t.From.FS(), tree: t, most: entries, left: entries}, ".",
+		func(name string, entry fs.DirEntry, err error) error {
+			if err == nil {
+				err = ctx.Err()
+			}
+			if err != nil {
+				return err
+			}
+			if strings.Count(name, "/") > maxDepth {
+				return invalid("%s of the image is more than %d directories deep", t.Path, maxDepth)
+			}
+			info, err := entry.Info()
+			if err != nil {
+				return err
+			}
+			return do(name, info)
+		})
 }
 
 // copy copies a tree of this size. Files that grew since are refused.
@@ -204,7 +208,8 @@ func (t Tree) copyFile(name string, limit int64) (n int64, err error) {
 	return n, errors.Join(err, file.Close())
 }
 
-// relative is the target of a link in a tree that will have another path. An absolute one has to lead into the tree.
+// relative is the target of a link in a tree that will have another path. An absolute one has
+// to lead into the tree.
 func (t Tree) relative(name, target string) (string, error) {
 	if !path.IsAbs(target) {
 		return target, nil
@@ -217,8 +222,8 @@ func (t Tree) relative(name, target string) (string, error) {
 	return "", invalid("the link %s of the image leads out of it, to %.200q", path.Join(t.Path, name), target)
 }
 
-// Check fails if a link of a copy leads out of it, through whatever other links, or if something else than files,
-// directories and links is there.
+// Check fails if a link of a copy leads out of it, through whatever other links, or if
+// something else than files, directories and links is there.
 func Check(root *os.Root) error {
 	return fs.WalkDir(root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
 		switch {

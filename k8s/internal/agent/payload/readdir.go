@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// readDir returns the entries of a directory, sorted, and at most limit of them. It reads no further: a directory can
-// have more entries than fit into memory.
+// readDir returns the entries of a directory, sorted, and at most limit of them. It reads no
+// further: a directory can have more entries than fit into memory.
 func readDir(root *os.Root, dir string, limit int) ([]fs.DirEntry, error) {
 	file, err := root.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NONBLOCK, 0) // a FIFO is refused, not waited for
 	if err != nil {

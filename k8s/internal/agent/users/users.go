@@ -1,5 +1,5 @@
-// Package users says who uses the GPUs of a node, in words such as "pod team/job" and "process 17 (python)". Whether
-// that keeps an agent from its work is up to the agent.
+// Package users says who uses the GPUs of a node, in words such as "pod team/job" and "process
+// 17 (python)". Whether that keeps an agent from its work is up to the agent.
 package users
 
 import (
@@ -17,7 +17,8 @@ import (
 // Patience bounds one search for users.
 const Patience = 20 * time.Second
 
-// Pods returns the pods with a device of the kubelet for which counts reports true, sorted, each once.
+// Pods returns the pods with a device of the kubelet for which counts reports true, sorted,
+// each once.
 func Pods(containers []podresources.Container, counts func(resource, id string) bool) (list []string) {
 	for _, c := range containers {
 		for resource, ids := range c.Devices {
@@ -30,8 +31,9 @@ func Pods(containers []podresources.Container, counts func(resource, id string) 
 	return slices.Compact(list)
 }
 
-// Processes returns the processes of the host that have one of the devices open. Beside an error, which is for
-// instance that a process cannot be inspected, it returns those that were found.
+// Processes returns the processes of the host that have one of the devices open. Beside an
+// error, which is for instance that a process cannot be inspected, it returns those that were
+// found.
 func Processes(ctx context.Context, proc *procfs.Proc, devices holders.Devices) (list []string, failed error) {
 	for _, source := range proc.Sources(devices) {
 		if name, _ := source.Name(); name != usage.Processes {

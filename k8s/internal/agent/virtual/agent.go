@@ -21,8 +21,8 @@ type Agent struct {
 	Component string // of the report
 	Reports   string // directory of the reports
 	Step      func(context.Context) (r report.Report, ok bool)
-	// Specs brings the CDI specs up to date, by which containers get virtual functions. It is called when what a
-	// step reports is new.
+	// Specs brings the CDI specs up to date, by which containers get virtual functions. It is
+	// called when what a step reports is new.
 	Specs func(context.Context) error
 	Log   *slog.Logger
 }
@@ -50,7 +50,8 @@ func (a Agent) Run(ctx context.Context, interval time.Duration) error {
 	return ctx.Err()
 }
 
-// ReadConfig returns the data of a ConfigMap that is mounted at a directory; nothing if it does not exist.
+// ReadConfig returns the data of a ConfigMap that is mounted at a directory; nothing if it
+// does not exist.
 func ReadConfig(dir string) (map[string]string, error) {
 	const most = 2 << 20 // more than a ConfigMap can have
 	root, err := os.OpenRoot(dir)

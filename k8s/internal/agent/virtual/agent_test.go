@@ -13,8 +13,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
 )
 
-// TestAgent follows an agent through steps: specs that cannot be written are a report, and are tried again; with
-// nothing to say, the report goes.
+// TestAgent follows an agent through steps: specs that cannot be written are a report, and are
+// tried again; with nothing to say, the report goes.
 func TestAgent(t *testing.T) {
 	dir := t.TempDir()
 	ready := report.Report{Ready: true, Message: "4 virtual functions"}
@@ -52,7 +52,8 @@ func TestAgent(t *testing.T) {
 	if specs != 3 {
 		t.Errorf("the specs are written %d times, want 3", specs)
 	}
-	// The next agent finds nothing to say in its first step, which may have undone what the one before made.
+	// The next agent finds nothing to say in its first step, which may have undone what the
+	// one before made.
 	if _, err := report.Write(dir, report.VF, ready); err != nil {
 		t.Fatal(err)
 	}

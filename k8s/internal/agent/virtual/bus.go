@@ -14,16 +14,19 @@ import (
 
 // Bus changes the PCI functions of GPUs.
 type Bus interface {
-	// SetVFs makes a GPU have n virtual functions. As in the kernel, a number other than 0 can follow only 0.
+	// SetVFs makes a GPU have n virtual functions. As in the kernel, a number other than 0 can
+	// follow only 0.
 	SetVFs(g gpu.BDF, n int) error
-	// Bind gives a GPU to a driver, which may fail to take it; "" is the driver that claims it by itself.
+	// Bind gives a GPU to a driver, which may fail to take it; "" is the driver that claims it
+	// by itself.
 	Bind(g gpu.BDF, driver string) error
 }
 
 // vfioDriver is the driver for devices of virtual machines.
 const vfioDriver = "vfio-pci"
 
-// NewBus returns the bus of a host: that of the kernel, or of a simulated node below another root than "/".
+// NewBus returns the bus of a host: that of the kernel, or of a simulated node below another
+// root than "/".
 func NewBus(host *hostfs.Root) Bus {
 	if host.Real() {
 		return Kernel{host}

@@ -23,7 +23,8 @@ type card struct {
 // errNoGPU reports a node without a GPU.
 var errNoGPU = errors.New("no GPU")
 
-// readCards returns the GPUs of a host. One that cannot be read is an error: all GPUs of a node are changed, or none.
+// readCards returns the GPUs of a host. One that cannot be read is an error: all GPUs of a
+// node are changed, or none.
 func readCards(host *hostfs.Root) ([]card, error) {
 	kernel, err := sysfs.Read(host)
 	if err != nil {

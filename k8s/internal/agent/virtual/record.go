@@ -11,19 +11,21 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
-// Record is a file in which an agent remembers, until the next boot, what it changed. It is written before the
-// change.
+// Record is a file in which an agent remembers, until the next boot, what it changed. It is
+// written before the change.
 type Record string
 
 // made is what an agent changed.
 type made struct {
 	// Ours are the GPUs that this agent changed.
 	Ours []gpu.BDF `json:"ours"`
-	// Before are the numbers of virtual functions before a change that is under way, by address.
+	// Before are the numbers of virtual functions before a change that is under way, by
+	// address.
 	Before map[string]int `json:"before,omitempty"`
 }
 
-// readChanges returns what was changed. A file that cannot be read is an error: what others made must not be undone.
+// readChanges returns what was changed. A file that cannot be read is an error: what others
+// made must not be undone.
 func (r Record) readChanges() (m made, err error) {
 	text, err := os.ReadFile(string(r))
 	if errors.Is(err, fs.ErrNotExist) {

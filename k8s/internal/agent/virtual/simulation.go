@@ -15,8 +15,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 )
 
-// Simulation is the bus of a simulated node, whose sysfs are files: it changes all of them that a kernel changes
-// when one is written. It refuses what a kernel refuses, with the same errors.
+// Simulation is the bus of a simulated node, whose sysfs are files: it changes all of them
+// that a kernel changes when one is written. It refuses what a kernel refuses, with the same
+// errors.
 type Simulation struct{ Host *hostfs.Root }
 
 // SetVFs implements Bus.
@@ -43,7 +44,8 @@ func (s Simulation) SetVFs(b gpu.BDF, n int) error {
 		id := int(b.Device)<<3 + int(b.Function) + k + 1
 		vf := gpu.BDF{Domain: b.Domain, Bus: b.Bus, Device: uint8(id >> 3), Function: uint8(id & 7)}
 		g.SRIOV, g.VFs = gpu.SRIOVOn, append(g.VFs, vf)
-		g.Slices = append(g.Slices, gpu.Slice{Kind: gpu.SliceVF, Index: k, BDF: vf, Nodes: minors.pair(), GIDs: slices.Clone(g.GIDs)})
+		g.Slices = append(g.Slices,
+			gpu.Slice{Kind: gpu.SliceVF, Index: k, BDF: vf, Nodes: minors.pair(), GIDs: slices.Clone(g.GIDs)})
 	}
 	return s.change(c, gpus, nil)
 }
@@ -71,10 +73,12 @@ func (s Simulation) Bind(b gpu.BDF, to string) error {
 		g.Mode, g.Healthy, g.Nodes, g.GIDs = "", true, minors.again(c.Index), group0(gpus)
 	}
 	number, _ := strconv.ParseUint(path.Base(group), 10, 16)
-	return s.change(c, gpus, sim.Tree{"dev/vfio/" + path.Base(group): sim.Device{Major: vfioMajor, Minor: uint32(number), Perm: 0o600}})
+	return s.change(c, gpus,
+		sim.Tree{"dev/vfio/" + path.Base(group): sim.Device{Major: vfioMajor, Minor: uint32(number), Perm: 0o600}})
 }
 
-// vfioMajor is the major number of the nodes of IOMMU groups, which a kernel assigns when it starts.
+// vfioMajor is the major number of the nodes of IOMMU groups, which a kernel assigns when it
+// starts.
 const vfioMajor = 509
 
 // group0 is the group that nodes of GPUs have: that of the first one that has some.
@@ -108,8 +112,8 @@ func (s Simulation) find(b gpu.BDF) (card, []gpu.GPU, error) {
 	return *found, gpus, nil
 }
 
-// change makes the files those of the GPUs as they are to be. bound are files that exist while the GPU is bound to
-// vfio-pci.
+// change makes the files those of the GPUs as they are to be. bound are files that exist while
+// the GPU is bound to vfio-pci.
 func (s Simulation) change(c card, gpus []gpu.GPU, bound sim.Tree) error {
 	kernel, err := sysfs.Read(s.Host)
 	if err != nil {
@@ -155,15 +159,15 @@ func (s Simulation) minors() (minors, error) {
 	return used, nil
 }
 
-// pair returns the device nodes of the lowest free numbers: of 0 to 63 and of 128 to 191, and above 191 if those are
-// used up.
+// pair returns the device nodes of the lowest free numbers: of 0 to 63 and of 128 to 191, and
+// above 191 if those are used up.
 func (m minors) pair() []string {
 	card, render := m.next(0, 64), m.next(128, 192)
 	return []string{fmt.Sprintf("/dev/dri/card%d", card), fmt.Sprintf("/dev/dri/renderD%d", render)}
 }
 
-// again returns the device nodes that the GPU with an index has when a simulated node is made, by which its mx-smi
-// knows it, or others if they are taken.
+// again returns the device nodes that the GPU with an index has when a simulated node is made,
+// by which its mx-smi knows it, or others if they are taken.
 func (m minors) again(index int) []string {
 	if m[1+index] || m[128+index] {
 		return m.pair()

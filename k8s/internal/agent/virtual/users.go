@@ -21,12 +21,14 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
-// watchers are the programs that look at GPUs without using them: the vendor's and those of this node's own pods.
+// watchers are the programs that look at GPUs without using them: the vendor's and those of
+// this node's own pods.
 var watchers = append(usage.Monitors(), "metax-mxsml", "metax-gpu-device", "metax-exporter")
 
-// UsersOf returns the Users of the host below root: pods, by the kubelet behind a socket, leases and processes, as the
-// node tool sees them, and virtual machines. No socket of an engine is mounted: a container of Docker without a lease
-// is seen by its processes, while they have a GPU open.
+// UsersOf returns the Users of the host below root: pods, by the kubelet behind a socket,
+// leases and processes, as the node tool sees them, and virtual machines. No socket of an
+// engine is mounted: a container of Docker without a lease is seen by its processes, while
+// they have a GPU open.
 func UsersOf(root, socket string) Users {
 	kubelet := podresources.New(socket)
 	return func(ctx context.Context, gpus []gpu.BDF) ([]string, error) {
@@ -71,10 +73,12 @@ func UsersOf(root, socket string) Users {
 	}
 }
 
-// virtualMachines are processes that have one of the GPUs open by vfio, such as QEMU of a virtual machine that is not a
-// pod: such a GPU has no device nodes of the driver metax, by which other processes are found.
+// virtualMachines are processes that have one of the GPUs open by vfio, such as QEMU of a
+// virtual machine that is not a pod: such a GPU has no device nodes of the driver metax, by
+// which other processes are found.
 func virtualMachines(ctx context.Context, root *hostfs.Root, n gpu.Node, gpus []gpu.BDF) ([]string, error) {
-	n.GPUs = slices.DeleteFunc(slices.Clone(n.GPUs), func(g gpu.GPU) bool { return !g.SetAside() || !slices.Contains(gpus, g.BDF) })
+	n.GPUs = slices.DeleteFunc(slices.Clone(n.GPUs),
+		func(g gpu.GPU) bool { return !g.SetAside() || !slices.Contains(gpus, g.BDF) })
 	if len(n.GPUs) == 0 {
 		return nil, nil
 	}
@@ -92,16 +96,19 @@ func virtualMachines(ctx context.Context, root *hostfs.Root, n gpu.Node, gpus []
 	return users.Processes(ctx, procfs.New("/proc", -1), holders.NewDevices(n, root))
 }
 
-// pods are those that have one of the GPUs, or a device of which it is not known on which GPU it is.
+// pods are those that have one of the GPUs, or a device of which it is not known on which GPU
+// it is.
 func pods(n gpu.Node, gpus []gpu.BDF, containers []podresources.Container) []string {
 	return users.Pods(containers, func(resource, id string) bool {
-		return slices.Contains([]string{protocol.Resource, protocol.SliceResource, protocol.VFIOResource}, resource) && mayBe(n, gpus, id)
+		return slices.Contains([]string{protocol.Resource, protocol.SliceResource, protocol.VFIOResource}, resource) &&
+			mayBe(n, gpus, id)
 	})
 }
 
-// mayBe reports whether the kubelet's device with this ID is on one of the GPUs: it is, or is on no GPU of the node
-// that is known.
+// mayBe reports whether the kubelet's device with this ID is on one of the GPUs: it is, or is
+// on no GPU of the node that is known.
 func mayBe(n gpu.Node, gpus []gpu.BDF, id string) bool {
-	at := slices.IndexFunc(n.GPUs, func(g gpu.GPU) bool { return g.UUID.HasDevice(id) || strings.EqualFold(g.BDF.String(), id) })
+	at := slices.IndexFunc(n.GPUs,
+		func(g gpu.GPU) bool { return g.UUID.HasDevice(id) || strings.EqualFold(g.BDF.String(), id) })
 	return at < 0 || slices.Contains(gpus, n.GPUs[at].BDF)
 }

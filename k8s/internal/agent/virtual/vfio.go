@@ -24,8 +24,8 @@ type VFIO struct {
 	UUIDs func(context.Context) map[gpu.BDF]gpu.UUID
 }
 
-// Step binds the wished GPUs to vfio-pci, and gives the others that it bound itself back. ok is false if there is
-// nothing to report: no GPU is wished, and this agent has bound no GPU.
+// Step binds the wished GPUs to vfio-pci, and gives the others that it bound itself back. ok
+// is false if there is nothing to report: no GPU is wished, and this agent has bound no GPU.
 //
 // GPUs are changed one by one: one that cannot be changed does not keep the others from it.
 func (v VFIO) Step(ctx context.Context, wish protocol.VFIOWish) (r report.Report, ok bool) {
@@ -48,7 +48,8 @@ func (v VFIO) Step(ctx context.Context, wish protocol.VFIOWish) (r report.Report
 	}
 	gpus, unknown := v.find(ctx, cards, wished)
 	if len(unknown) > 0 {
-		return unchangedReport(UnknownGPU, "this node has no GPU %s: name an index, a PCI address or a UUID of it", strings.Join(unknown, ", ")), true
+		return unchangedReport(UnknownGPU, "this node has no GPU %s: name an index, a PCI address or a UUID of it",
+			strings.Join(unknown, ", ")), true
 	}
 	var bad []report.Report
 	for _, c := range cards {
@@ -74,7 +75,10 @@ func (v VFIO) Step(ctx context.Context, wish protocol.VFIOWish) (r report.Report
 	case len(wished) == 0:
 		return report.Report{}, false
 	}
-	return report.Report{Ready: true, Message: fmt.Sprintf("%d GPUs are bound to %s: %s", len(gpus), vfioDriver, formatAddresses(gpus))}, true
+	return report.Report{
+		Ready:   true,
+		Message: fmt.Sprintf("%d GPUs are bound to %s: %s", len(gpus), vfioDriver, formatAddresses(gpus)),
+	}, true
 }
 
 // find returns the GPUs with these names.
@@ -96,11 +100,15 @@ func (v VFIO) find(ctx context.Context, cards []card, wished []string) (gpus []g
 // bind gives a GPU to vfio-pci, or leaves it with its driver.
 func (v VFIO) bind(ctx context.Context, c card, m *made) report.Report {
 	if groups, err := v.Host.ReadDir("/sys/kernel/iommu_groups"); err != nil || len(groups) == 0 {
-		return report.Report{Reason: IOMMUDisabled, Message: "the IOMMU of this node is off, so that no GPU can be given to a virtual machine: switch it on in the firmware, and by the kernel option intel_iommu=on or amd_iommu=on"}
+		return report.Report{
+			Reason:  IOMMUDisabled,
+			Message: "the IOMMU of this node is off, so that no GPU can be given to a virtual machine: switch it on in the firmware, and by the kernel option intel_iommu=on or amd_iommu=on",
+		}
 	}
 	switch {
 	case !v.Host.Exists("/sys/bus/pci/drivers/" + vfioDriver):
-		return report.Report{Reason: NoVFIODriver, Message: "this node has no driver " + vfioDriver + ": load it (sudo modprobe vfio-pci), and for the next boot by a file of /etc/modules-load.d"}
+		return report.Report{Reason: NoVFIODriver, Message: "this node has no driver " + vfioDriver +
+			": load it (sudo modprobe vfio-pci), and for the next boot by a file of /etc/modules-load.d"}
 	case c.count > 0 || len(c.VFs) > 0:
 		return report.Report{Reason: Unsupported, Message: fmt.Sprintf("GPU %s has virtual functions", c.BDF)}
 	case c.Mode == gpu.ModeSGPU:
@@ -151,7 +159,10 @@ func (v VFIO) free(ctx context.Context, c card, m *made) report.Report {
 		err = v.forget(c.BDF, m)
 	}
 	if err != nil {
-		return report.Report{Reason: ChangeFailed, Message: fmt.Sprintf("GPU %s could not be given back to its own driver: %v", c.BDF, err)}
+		return report.Report{
+			Reason:  ChangeFailed,
+			Message: fmt.Sprintf("GPU %s could not be given back to its own driver: %v", c.BDF, err),
+		}
 	}
 	return report.Report{}
 }

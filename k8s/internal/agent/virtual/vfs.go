@@ -41,8 +41,9 @@ type VFs struct {
 	failed report.Failure[protocol.VFWish]
 }
 
-// Step makes each GPU of the node have the wished number of virtual functions: all GPUs, or none. ok is false if
-// there is nothing to report: nothing is wished of this node, and nothing was changed before.
+// Step makes each GPU of the node have the wished number of virtual functions: all GPUs, or
+// none. ok is false if there is nothing to report: nothing is wished of this node, and nothing
+// was changed before.
 //
 // A step that ended at any point is finished by the next one.
 func (v *VFs) Step(ctx context.Context, wish protocol.VFWish) (r report.Report, ok bool) {
@@ -136,7 +137,8 @@ func (v *VFs) check(ctx context.Context, wish protocol.VFWish, cards []card) rep
 		case c.driver == "":
 			return unchangedReport(Unsupported, "GPU %s has no driver", c.BDF)
 		case c.most < wish.Count:
-			return unchangedReport(Unsupported, "GPU %s can have %d virtual functions, not %d: card, firmware or driver allow no more", c.BDF, c.most, wish.Count)
+			return unchangedReport(Unsupported,
+				"GPU %s can have %d virtual functions, not %d: card, firmware or driver allow no more", c.BDF, c.most, wish.Count)
 		}
 	}
 	return inUseReport(ctx, v.Users, gpus)
@@ -189,11 +191,13 @@ func (v *VFs) change(wish protocol.VFWish, m made, cards []card) (report.Report,
 	}
 	message := fmt.Sprintf("%d virtual functions could not be made: %v; the GPUs are again as they were", wish.Count, err)
 	if back != nil {
-		message = fmt.Sprintf("%d virtual functions could not be made: %v; and the GPUs could not be made what they were: %v. Restart the node's driver", wish.Count, err, back)
+		message = fmt.Sprintf(
+			"%d virtual functions could not be made: %v; and the GPUs could not be made what they were: %v. Restart the node's driver", wish.Count, err, back)
 	} else if err := v.Record.writeChanges(made{Ours: owned}); err != nil {
 		message += ". " + err.Error()
 	}
-	failed := report.Report{Reason: ChangeFailed, Message: message + fmt.Sprintf(". It is tried again after %s, or when the ConfigMap changes", report.Patience)}
+	failed := report.Report{Reason: ChangeFailed, Message: message +
+		fmt.Sprintf(". It is tried again after %s, or when the ConfigMap changes", report.Patience)}
 	v.failed.Add(wish, failed, v.Now(), report.Patience) // never sooner: each attempt takes the GPUs away for a moment
 	return failed, true
 }

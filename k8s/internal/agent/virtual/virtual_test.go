@@ -81,7 +81,8 @@ func (b *broken) Bind(g gpu.BDF, driver string) error {
 
 func nobody(context.Context, []gpu.BDF) ([]string, error) { return nil, nil }
 
-// counts are the numbers of virtual functions of the GPUs, as sysfs shows them and as the driver says.
+// counts are the numbers of virtual functions of the GPUs, as sysfs shows them and as the
+// driver says.
 func counts(t *testing.T, root *hostfs.Root) string {
 	t.Helper()
 	cards, err := readCards(root)
@@ -204,8 +205,8 @@ func others(t *testing.T, root *hostfs.Root) {
 	}
 }
 
-// TestVFsKilled ends an agent before each call that changes something. The next agent does what is wished; with a
-// ConfigMap that became bad meanwhile, what was before.
+// TestVFsKilled ends an agent before each call that changes something. The next agent does
+// what is wished; with a ConfigMap that became bad meanwhile, what was before.
 func TestVFsKilled(t *testing.T) {
 	for _, call := range []int{1, 2, 3, 4} {
 		for wish, want := range map[protocol.VFWish]string{number(4): "4 4", {Named: true, Problem: "x"}: "2 2", {}: "0 0"} {

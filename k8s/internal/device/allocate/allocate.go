@@ -17,8 +17,8 @@ import (
 type Form struct {
 	// CDI gives names of CDI devices; otherwise device nodes and mounts are given one by one.
 	CDI bool
-	// EngineRoot is the directory below which the engine finds the host's files; empty or "/" is
-	// the host itself. It does not matter with CDI, whose specs have it.
+	// EngineRoot is the directory below which the engine finds the host's files; empty or "/"
+	// is the host itself. It does not matter with CDI, whose specs have it.
 	EngineRoot string
 	// MACA gives the container the host's MXMACA, which without CDI is Software.
 	MACA     bool
@@ -127,8 +127,8 @@ func (s *Snapshot) Check(ids []string) ([]inventory.Device, error) {
 	return devices, nil
 }
 
-// DeviceNodes returns the device nodes, on the host, of checked devices and those that all GPUs
-// share.
+// DeviceNodes returns the device nodes, on the host, of checked devices and those that all
+// GPUs share.
 func (s *Snapshot) DeviceNodes(devices []inventory.Device) (paths []string) {
 	if s.node.Shared != nil {
 		paths = append(paths, s.node.Shared.Nodes...)

@@ -140,8 +140,8 @@ func TestAllocateRefuses(t *testing.T) {
 	}
 }
 
-// A GPU of unknown health is given: nobody says that it is broken, and the kubelet asks only in
-// the moment in which it gets to know it.
+// A GPU of unknown health is given: nobody says that it is broken, and the kubelet asks only
+// in the moment in which it gets to know it.
 func TestAllocateUnknownHealth(t *testing.T) {
 	node, all := simulated(t, "c500-8")
 	all[0].Healthy, all[0].Reason = false, "no answer"

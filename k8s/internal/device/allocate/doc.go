@@ -5,8 +5,9 @@
 // The kubelet does not say for which container it asks. What a pod requests by annotation
 // therefore counts only if exactly one container can be meant (Snapshot.Guess).
 //
-// Slices are chosen by a scheduler, in the annotations of the pod that the node's lock names. They are
-// checked against the allocations (Snapshot.Slices), because users can write annotations.
+// Slices are chosen by a scheduler, in the annotations of the pod that the node's lock names.
+// They are checked against the allocations (Snapshot.Slices), because users can write
+// annotations.
 //
 // Which set of GPUs is best is decided by alloc, and what a GPU brings into a container by
 // edits, both of the parent module.

@@ -12,9 +12,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/reader"
 )
 
-// Change returns what has to be done before a Grant can be given: slices that no pod has leave its
-// GPUs, and its slices are made, except those that an init container of the pod has already. A GPU
-// that is given whole leaves slice mode.
+// Change returns what has to be done before a Grant can be given: slices that no pod has leave
+// its GPUs, and its slices are made, except those that an init container of the pod has
+// already. A GPU that is given whole leaves slice mode.
 func (s *Snapshot) Change(g Grant, state allocations.State, listed []allocations.Listed) (c reader.Change) {
 	bdf := map[gpu.UUID]gpu.BDF{}
 	for _, n := range s.node.GPUs {
@@ -27,7 +27,8 @@ func (s *Snapshot) Change(g Grant, state allocations.State, listed []allocations
 	}
 	for _, p := range g.Slices {
 		alias := Alias(g.Container.Namespace, g.Container.Pod, p.Slot)
-		held := slices.ContainsFunc(state.Slices(), func(h allocations.Held) bool { return h.Pod.UID == g.Container.UID && h.Slot == p.Slot })
+		held := slices.ContainsFunc(state.Slices(),
+			func(h allocations.Held) bool { return h.Pod.UID == g.Container.UID && h.Slot == p.Slot })
 		switch {
 		case held: // as it should be
 		case p.Whole():
@@ -56,7 +57,8 @@ func GiveSlices(n gpu.Node, g Grant, f Form) (Answer, error) {
 			continue
 		}
 		alias := Alias(g.Container.Namespace, g.Container.Pod, p.Slot)
-		made := slices.IndexFunc(n.GPUs[at].Slices, func(s gpu.Slice) bool { return s.Kind == gpu.SliceSGPU && s.Alias == alias })
+		made := slices.IndexFunc(n.GPUs[at].Slices,
+			func(s gpu.Slice) bool { return s.Kind == gpu.SliceSGPU && s.Alias == alias })
 		if made < 0 {
 			return Answer{}, fmt.Errorf("GPU %s does not show the slice %s", p.UUID, alias)
 		}
@@ -69,8 +71,8 @@ func GiveSlices(n gpu.Node, g Grant, f Form) (Answer, error) {
 	return answer, err
 }
 
-// SliceFiles returns which devices of the kubelet the slices of pods belong to, by the UUIDs of the
-// slices, and of GPUs that a pod has whole.
+// SliceFiles returns which devices of the kubelet the slices of pods belong to, by the UUIDs
+// of the slices, and of GPUs that a pod has whole.
 func (s *Snapshot) SliceFiles(state allocations.State) map[string]protocol.SliceFile {
 	files := map[string]protocol.SliceFile{}
 	for _, e := range state.Entries {
@@ -78,7 +80,10 @@ func (s *Snapshot) SliceFiles(state allocations.State) map[string]protocol.Slice
 			if e.For == nil || i >= len(e.IDs) {
 				continue
 			}
-			f := protocol.SliceFile{ID: e.IDs[i], Compute: p.Compute, MemoryMiB: p.MemoryMiB, Alias: Alias(e.For.Namespace, e.For.Pod, p.Slot)}
+			f := protocol.SliceFile{
+				ID: e.IDs[i], Compute: p.Compute, MemoryMiB: p.MemoryMiB,
+				Alias: Alias(e.For.Namespace, e.For.Pod, p.Slot),
+			}
 			if p.Whole() {
 				files[string(p.UUID)] = f
 				continue

@@ -9,17 +9,18 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
-// Given is a pod with the GPUs that its containers were given, whatever it asked for by annotation.
+// Given is a pod with the GPUs that its containers were given, whatever it asked for by
+// annotation.
 type Given struct {
 	UID, Namespace, Pod string
 	GPUs                []gpu.UUID // in the order of the node, each once; not empty
 	Indices             []int      // of the GPUs; none for slices
 }
 
-// GivenTo returns the pods that have GPUs by what the kubelet lists, in the order of the requests.
-// Slices are left out: the scheduler that chose them has written them to the pod. A pod of which the
-// kubelet has not reported is left out also, because the list may still have its predecessor of the
-// same name.
+// GivenTo returns the pods that have GPUs by what the kubelet lists, in the order of the
+// requests. Slices are left out: the scheduler that chose them has written them to the pod. A
+// pod of which the kubelet has not reported is left out also, because the list may still have
+// its predecessor of the same name.
 func GivenTo(requests []Request, listed []allocations.Listed, devices []inventory.Device) (all []Given) {
 	seen := map[string]bool{}
 	for _, r := range requests {
@@ -46,9 +47,12 @@ func GivenTo(requests []Request, listed []allocations.Listed, devices []inventor
 	return all
 }
 
-// Holders returns the pods that have GPUs, as GivenTo does, and those with slices of them: by the record of what the
-// plugin gave them, if the kubelet lists them also. What is written on a pod does not count.
-func Holders(requests []Request, state allocations.State, listed []allocations.Listed, devices []inventory.Device) []Given {
+// Holders returns the pods that have GPUs, as GivenTo does, and those with slices of them: by
+// the record of what the plugin gave them, if the kubelet lists them also. What is written on
+// a pod does not count.
+func Holders(requests []Request, state allocations.State, listed []allocations.Listed,
+	devices []inventory.Device,
+) []Given {
 	all := GivenTo(requests, listed, devices)
 	parts, seen := state.Slices(), map[string]bool{}
 	for _, r := range requests {
@@ -56,7 +60,8 @@ func Holders(requests []Request, state allocations.State, listed []allocations.L
 			continue
 		}
 		seen[r.UID] = true
-		isListed := slices.ContainsFunc(listed, func(l allocations.Listed) bool { return l.Namespace == r.Namespace && l.Pod == r.Pod })
+		isListed := slices.ContainsFunc(listed,
+			func(l allocations.Listed) bool { return l.Namespace == r.Namespace && l.Pod == r.Pod })
 		g := Given{UID: r.UID, Namespace: r.Namespace, Pod: r.Pod}
 		for _, h := range parts {
 			if isListed && h.Pod.UID == r.UID && !slices.Contains(g.GPUs, h.UUID) {
@@ -70,8 +75,8 @@ func Holders(requests []Request, state allocations.State, listed []allocations.L
 	return all
 }
 
-// Indices returns the indices of the GPUs of devices, ascending, each once. Devices that are not known
-// are left out.
+// Indices returns the indices of the GPUs of devices, ascending, each once. Devices that are
+// not known are left out.
 func (s *Snapshot) Indices(ids []string) []int {
 	var list []int
 	known, _ := s.known(ids)

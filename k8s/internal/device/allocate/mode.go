@@ -17,14 +17,17 @@ type Use struct {
 	Outside    int // GPUs that containers outside Kubernetes use
 }
 
-// NextMode returns the settings in which a node serves its GPUs, given those in which it does so
-// now, without a Mode after a start, and the configured ones. They change only if nothing uses the
-// GPUs; blocked says who does otherwise. After a start, the mode is that of the devices in use.
-// Configured settings without a Mode change nothing.
+// NextMode returns the settings in which a node serves its GPUs, given those in which it does
+// so now, without a Mode after a start, and the configured ones. They change only if nothing
+// uses the GPUs; blocked says who does otherwise. After a start, the mode is that of the
+// devices in use. Configured settings without a Mode change nothing.
 func NextMode(now, configured protocol.ModeSettings, use Use) (next protocol.ModeSettings, blocked string) {
 	if now.Mode == "" {
 		now = configured
-		modes := []protocol.Mode{cmp.Or(configured.Mode, protocol.ModeNative), protocol.ModeNative, protocol.ModeShared, protocol.ModeSGPU}
+		modes := []protocol.Mode{
+			cmp.Or(configured.Mode, protocol.ModeNative), protocol.ModeNative, protocol.ModeShared,
+			protocol.ModeSGPU,
+		}
 		if at := slices.IndexFunc(modes, use.isOf); at >= 0 {
 			now.Mode = modes[at]
 		}

@@ -35,7 +35,8 @@ func (s *Snapshot) Prefer(available, required []string, n int, usePod bool) Pref
 		choice = request.Choice
 	}
 	must, strange := s.known(required)
-	offered, unknown := s.known(slices.DeleteFunc(slices.Clone(available), func(id string) bool { return slices.Contains(required, id) }))
+	offered, unknown := s.known(
+		slices.DeleteFunc(slices.Clone(available), func(id string) bool { return slices.Contains(required, id) }))
 	slices.SortStableFunc(offered, func(a, b inventory.Device) int { return cmp.Compare(s.rank(a), s.rank(b)) })
 	p := Preference{Guessed: guessed}
 	if len(strange) == 0 && n > len(must) {
@@ -67,8 +68,8 @@ func (s *Snapshot) rank(d inventory.Device) int {
 	return 0
 }
 
-// choose returns n devices, or why it cannot. Those in use outside are chosen only if there are
-// too few others, and never on a mixed node.
+// choose returns n devices, or why it cannot. Those in use outside are chosen only if there
+// are too few others, and never on a mixed node.
 func (s *Snapshot) choose(offered, must []inventory.Device, n int, c protocol.PodChoice) ([]inventory.Device, string) {
 	for worst := range 2 {
 		if s.Mixed && worst > 0 {
@@ -129,9 +130,9 @@ func (s *Snapshot) pick(free, must []inventory.Device, n int, c protocol.PodChoi
 	return picked, ""
 }
 
-// pickShares returns must and so many shares of free that they are n: each time one of a GPU of
-// which no share is picked yet, if there is one, and among these of the GPU with the most free
-// shares, or the fewest if packed is true.
+// pickShares returns must and so many shares of free that they are n: each time one of a GPU
+// of which no share is picked yet, if there is one, and among these of the GPU with the most
+// free shares, or the fewest if packed is true.
 func pickShares(free, must []inventory.Device, n int, packed bool) []inventory.Device {
 	picked, left, mine := slices.Clone(must), map[int]int{}, map[int]int{}
 	for _, d := range free {
@@ -157,9 +158,9 @@ func pickShares(free, must []inventory.Device, n int, packed bool) []inventory.D
 	return picked
 }
 
-// pickVFs returns must and so many virtual functions of free that they are n, on as few GPUs as
-// possible and so that GPUs with many free ones keep them: each time the GPU with the fewest that
-// are enough, or else the one with the most. GPUs of must go first.
+// pickVFs returns must and so many virtual functions of free that they are n, on as few GPUs
+// as possible and so that GPUs with many free ones keep them: each time the GPU with the
+// fewest that are enough, or else the one with the most. GPUs of must go first.
 func pickVFs(free, must []inventory.Device, n int) []inventory.Device {
 	picked := slices.Clone(must)
 	free = slices.DeleteFunc(slices.Clone(free), func(d inventory.Device) bool {

@@ -83,7 +83,8 @@ func TestPreferByPod(t *testing.T) {
 		}
 		return list
 	}
-	// of two and three free GPUs of two domains, spread takes two pairs and binpack the least cut
+	// of two and three free GPUs of two domains, spread takes two pairs and binpack the least
+	// cut
 	const available = "0 1 4 5 6"
 	binpack := protocol.PodChoice{Policy: &key.Binpack}
 	chosen := protocol.PodChoice{GPUs: uuids("1 4 5 6")}
@@ -165,8 +166,8 @@ func TestPreferVFs(t *testing.T) {
 	}
 }
 
-// FuzzPrefer asks with any ids: the answer has only what was in the question, each once, all that
-// is required, and n if there are as many.
+// FuzzPrefer asks with any ids: the answer has only what was in the question, each once, all
+// that is required, and n if there are as many.
 func FuzzPrefer(f *testing.F) {
 	node, all := simulated(f, "c500-8", 3)
 	s := New(node, all, nil)

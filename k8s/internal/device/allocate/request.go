@@ -17,8 +17,8 @@ type Request struct {
 	Resource string // of which the devices are
 }
 
-// Requests returns the containers of a pod that ask for devices of one of the resources, in the
-// order in which the kubelet serves them; none of a pod that has ended.
+// Requests returns the containers of a pod that ask for devices of one of the resources, in
+// the order in which the kubelet serves them; none of a pod that has ended.
 func Requests(pod *corev1.Pod, resources []string, choice protocol.PodChoice) (all []Request) {
 	if objects.HasEnded(pod) {
 		return nil
@@ -41,21 +41,22 @@ func Requests(pod *corev1.Pod, resources []string, choice protocol.PodChoice) (a
 	return all
 }
 
-// isAdmitted reports whether the kubelet has reported on a pod, so that its containers have their devices.
+// isAdmitted reports whether the kubelet has reported on a pod, so that its containers have
+// their devices.
 func isAdmitted(pod *corev1.Pod) bool {
 	s := pod.Status
 	return s.Phase == corev1.PodRunning || len(s.ContainerStatuses)+len(s.InitContainerStatuses) > 0
 }
 
-// Waiting are containers that have no GPUs yet. Those that ask for slices are not among them: which
-// one of these is served, the node's lock says. The zero value knows none.
+// Waiting are containers that have no GPUs yet. Those that ask for slices are not among them:
+// which one of these is served, the node's lock says. The zero value knows none.
 type Waiting struct {
 	requests []Request // the first of each pod: the kubelet serves a pod's containers in turn
 	unnamed  int       // one that asks for at least so many may have them already; 0 for none
 }
 
-// NewWaiting returns those of the requests, in the order of Requests and pod by pod, that have no
-// devices yet by the State and what the kubelet lists.
+// NewWaiting returns those of the requests, in the order of Requests and pod by pod, that have
+// no devices yet by the State and what the kubelet lists.
 func NewWaiting(requests []Request, state allocations.State, listed []allocations.Listed) Waiting {
 	pods := make([]allocations.Wanted, len(requests))
 	for i, r := range requests {

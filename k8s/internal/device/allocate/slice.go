@@ -22,9 +22,9 @@ type Grant struct {
 	Slices    []allocations.Slice
 }
 
-// Slices decides what the next container of a pod gets, for which the kubelet names count devices:
-// the slices that the scheduler chose, if by the State their GPUs have room for them. Anyone who may
-// create pods can write the annotations, so they are not trusted.
+// Slices decides what the next container of a pod gets, for which the kubelet names count
+// devices: the slices that the scheduler chose, if by the State their GPUs have room for them.
+// Anyone who may create pods can write the annotations, so they are not trusted.
 func (s *Snapshot) Slices(p SlicePod, count int, state allocations.State) (Grant, error) {
 	next := p.Next(state)
 	if next < 0 {
@@ -49,9 +49,13 @@ func (s *Snapshot) Slices(p SlicePod, count int, state allocations.State) (Grant
 	return g, nil
 }
 
-// slice checks one slice against those of its GPU, also the ones that are in the Grant already.
-func (s *Snapshot) slice(p SlicePod, chosen foreign.Slice, slot int, g Grant, state allocations.State) (allocations.Slice, error) {
-	at := slices.IndexFunc(s.devices, func(d inventory.Device) bool { return d.Slice && d.UUID.Equal(string(chosen.UUID)) })
+// slice checks one slice against those of its GPU, also the ones that are in the Grant
+// already.
+func (s *Snapshot) slice(p SlicePod, chosen foreign.Slice, slot int, g Grant,
+	state allocations.State,
+) (allocations.Slice, error) {
+	at := slices.IndexFunc(s.devices,
+		func(d inventory.Device) bool { return d.Slice && d.UUID.Equal(string(chosen.UUID)) })
 	if at < 0 {
 		return allocations.Slice{}, fmt.Errorf("%s is not a GPU of this node", chosen.UUID)
 	}
@@ -89,17 +93,22 @@ func (s *Snapshot) slice(p SlicePod, chosen foreign.Slice, slot int, g Grant, st
 	case load.whole:
 		return allocations.Slice{}, fmt.Errorf("%s is not free: a pod has it as a whole", label(d))
 	case load.qos != "" && load.qos != part.QoS:
-		return allocations.Slice{}, fmt.Errorf("%s has slices of the class %s; one of %s cannot be added", label(d), load.qos, part.QoS)
+		return allocations.Slice{},
+			fmt.Errorf("%s has slices of the class %s; one of %s cannot be added", label(d), load.qos, part.QoS)
 	case part.Compute == 0 && !p.Choice.Online:
-		return allocations.Slice{}, fmt.Errorf("a slice of %s has no share of compute; only pods of the class online may have such", label(d))
+		return allocations.Slice{},
+			fmt.Errorf("a slice of %s has no share of compute; only pods of the class online may have such", label(d))
 	case part.MemoryMiB == 0:
-		return allocations.Slice{}, fmt.Errorf("a slice of %s has %d MiB of memory; want at least %d", label(d), chosen.MemoryMiB, mxsml.StepMiB)
+		return allocations.Slice{},
+			fmt.Errorf("a slice of %s has %d MiB of memory; want at least %d", label(d), chosen.MemoryMiB, mxsml.StepMiB)
 	case load.count == gpu.MaxSlices:
 		return allocations.Slice{}, fmt.Errorf("%s has %d slices; there can be no more", label(d), load.count)
 	case load.compute+part.Compute > 100:
-		return allocations.Slice{}, fmt.Errorf("%s has %d%% of its compute free; a slice of %d%% does not fit", label(d), 100-load.compute, part.Compute)
+		return allocations.Slice{},
+			fmt.Errorf("%s has %d%% of its compute free; a slice of %d%% does not fit", label(d), 100-load.compute, part.Compute)
 	case load.memory+part.MemoryMiB > memory:
-		return allocations.Slice{}, fmt.Errorf("%s has %d MiB of memory free; a slice of %d MiB does not fit", label(d), memory-load.memory, part.MemoryMiB)
+		return allocations.Slice{}, fmt.Errorf("%s has %d MiB of memory free; a slice of %d MiB does not fit", label(d),
+			memory-load.memory, part.MemoryMiB)
 	}
 	return part, nil
 }
@@ -119,7 +128,8 @@ func (l *load) add(s allocations.Slice) {
 	l.qos = cmp.Or(l.qos, s.QoS)
 }
 
-// load adds up the slices of pods, by the State, and those of others, by what the driver shows.
+// load adds up the slices of pods, by the State, and those of others, by what the driver
+// shows.
 func (s *Snapshot) load(d inventory.Device, state allocations.State) (l load) {
 	for _, h := range state.Slices() {
 		if h.UUID == d.UUID {
@@ -128,7 +138,8 @@ func (s *Snapshot) load(d inventory.Device, state allocations.State) (l load) {
 	}
 	for _, part := range s.node.GPUs[d.GPU].Slices {
 		if part.Kind == gpu.SliceSGPU && !IsOwn(part) {
-			l.add(allocations.Slice{Slice: foreign.Slice{Compute: part.ComputePercent, MemoryMiB: part.MemoryMiB}, QoS: part.QoS})
+			l.add(
+				allocations.Slice{Slice: foreign.Slice{Compute: part.ComputePercent, MemoryMiB: part.MemoryMiB}, QoS: part.QoS})
 		}
 	}
 	return l
@@ -137,8 +148,8 @@ func (s *Snapshot) load(d inventory.Device, state allocations.State) (l load) {
 // ownAlias begins the alias of a slice that was made for a pod.
 const ownAlias = "k8s-"
 
-// Alias is the alias of a slice. It depends on what the kubelet lists of a container, so that the
-// slices of running pods are known also without a record.
+// Alias is the alias of a slice. It depends on what the kubelet lists of a container, so that
+// the slices of running pods are known also without a record.
 func Alias(namespace, pod string, slot int) string {
 	digest := sha256.Sum256(fmt.Appendf(nil, "%s/%s/%d", namespace, pod, slot))
 	return ownAlias + hex.EncodeToString(digest[:8])
@@ -161,7 +172,8 @@ type Orphan struct {
 	gpu.Slice
 }
 
-// Orphans returns the slices that no pod has any more, by the State and what the kubelet lists.
+// Orphans returns the slices that no pod has any more, by the State and what the kubelet
+// lists.
 func (s *Snapshot) Orphans(state allocations.State, listed []allocations.Listed) (orphans []Orphan) {
 	used := map[string]bool{}
 	for _, h := range state.Slices() {
@@ -197,7 +209,8 @@ func (s *Snapshot) Registration(state allocations.State) (list []foreign.Registe
 			UUID: d.UUID, BDF: g.BDF.String(), Model: g.Model, NUMA: max(g.NUMA, 0), QoS: l.qos, Domain: g.LinkDomain,
 			Healthy:      d.Healthy && !s.isOutside(d),
 			TotalDevices: gpu.MaxSlices, TotalCompute: 100, TotalMemory: g.MemoryMiB,
-			AvailableDevices: max(0, gpu.MaxSlices-l.count), AvailableCompute: max(0, 100-l.compute), AvailableMemory: max(0, g.MemoryMiB-l.memory),
+			AvailableDevices: max(0, gpu.MaxSlices-l.count), AvailableCompute: max(0, 100-l.compute),
+			AvailableMemory: max(0, g.MemoryMiB-l.memory),
 		}
 		if l.whole {
 			r.AvailableDevices = 0

@@ -155,8 +155,8 @@ func TestLayouts(t *testing.T) {
 	}
 }
 
-// TestChecks has slices that users could write into annotations. Before, a pod has 40 percent and 60000
-// MiB of GPU-0 in the class fixed-share, and another the whole of GPU-1.
+// TestChecks has slices that users could write into annotations. Before, a pod has 40 percent
+// and 60000 MiB of GPU-0 in the class fixed-share, and another the whole of GPU-1.
 func TestChecks(t *testing.T) {
 	had := func(pod, uuid, qos string, compute, memory int) allocations.Entry {
 		return allocations.Entry{IDs: []string{pod}, For: &allocations.Container{UID: pod, Namespace: "team", Pod: pod, Name: "main"}, Slices: []allocations.Slice{{Slice: foreign.Slice{UUID: gpu.UUID(uuid), Compute: compute, MemoryMiB: memory}, QoS: qos}}}

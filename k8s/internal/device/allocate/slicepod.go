@@ -14,8 +14,8 @@ import (
 
 // SlicePod is a pod that asks for slices.
 type SlicePod struct {
-	// Containers are all containers, also those that ask for none, with the init containers before
-	// the others, as the kubelet serves them.
+	// Containers are all containers, also those that ask for none, with the init containers
+	// before the others, as the kubelet serves them.
 	Containers []allocations.Wanted
 	Init       int // how many of them are init containers
 	Choice     foreign.SliceChoice
@@ -37,7 +37,8 @@ func NewSlicePod(pod *corev1.Pod) (SlicePod, error) {
 	return p, err
 }
 
-// Next returns the index of the container that the kubelet serves next, -1 if all have been served.
+// Next returns the index of the container that the kubelet serves next, -1 if all have been
+// served.
 func (p SlicePod) Next(state allocations.State) int {
 	for i, c := range p.Containers {
 		if c.Count > 0 && !state.Has(c.Container) {
@@ -47,9 +48,10 @@ func (p SlicePod) Next(state allocations.State) int {
 	return -1
 }
 
-// MayAsk reports whether the kubelet of a node may be asking for count slices of a pod: it has not reported
-// on the pod, and the first container whose slices it does not list requests so many. That container can have
-// an answer in the State: a kubelet that was killed meanwhile asks again.
+// MayAsk reports whether the kubelet of a node may be asking for count slices of a pod: it has
+// not reported on the pod, and the first container whose slices it does not list requests so
+// many. That container can have an answer in the State: a kubelet that was killed meanwhile
+// asks again.
 func MayAsk(pod *corev1.Pod, node string, count int, state allocations.State, listed []allocations.Listed) bool {
 	if pod.Spec.NodeName != node || objects.HasEnded(pod) || isAdmitted(pod) {
 		return false
@@ -58,7 +60,8 @@ func MayAsk(pod *corev1.Pod, node string, count int, state allocations.State, li
 	for i, c := range p.Containers {
 		hasAnswer := state.Has(c.Container)
 		isListed := slices.ContainsFunc(listed, func(l allocations.Listed) bool {
-			return l.Namespace == c.Namespace && l.Pod == c.Pod && (l.Name == c.Name || i < p.Init) // an init container is not listed
+			// an init container is not listed
+			return l.Namespace == c.Namespace && l.Pod == c.Pod && (l.Name == c.Name || i < p.Init)
 		})
 		if c.Count > 0 && !(hasAnswer && isListed) {
 			return c.Count == count
@@ -67,11 +70,11 @@ func MayAsk(pod *corev1.Pod, node string, count int, state allocations.State, li
 	return false
 }
 
-// slots returns, for each container, the numbers of its slices in the scheduler's lists, and the
-// slices by number. There are three layouts: a list for each container, the init containers first
-// (HAMi); one for each container that is not an init container (older HAMi); and one for the pod
-// (Koordinator). In the last two, an init container has the first slices of the others, before
-// which it ends.
+// slots returns, for each container, the numbers of its slices in the scheduler's lists, and
+// the slices by number. There are three layouts: a list for each container, the init
+// containers first (HAMi); one for each container that is not an init container (older HAMi);
+// and one for the pod (Koordinator). In the last two, an init container has the first slices
+// of the others, before which it ends.
 func (p SlicePod) slots() (byContainer [][]int, all []foreign.Slice, err error) {
 	lists := p.Choice.Lists
 	for _, list := range lists {
@@ -103,7 +106,8 @@ func (p SlicePod) slots() (byContainer [][]int, all []foreign.Slice, err error) 
 	case fits(p.Containers[p.Init:]) && most <= sum: // a list for each container; init containers use the same
 	case len(lists) == 1 && len(all) == max(sum, most): // one list for all
 	default:
-		return nil, nil, fmt.Errorf("the scheduler chose %s, which are not those that the containers request", describe(lists))
+		return nil, nil,
+			fmt.Errorf("the scheduler chose %s, which are not those that the containers request", describe(lists))
 	}
 	next := 0
 	for i, c := range p.Containers {
@@ -137,9 +141,10 @@ func describe(lists [][]foreign.Slice) string {
 	return text + " slices"
 }
 
-// SettleLock decides about the lock of a node. pod is the one that the lock names, nil if it does
-// not exist any more. The lock is released when the pod has ended, is gone, runs or has all its slices;
-// then phase replaces the pod's bind phase "allocating". It is empty for a pod that is gone.
+// SettleLock decides about the lock of a node. pod is the one that the lock names, nil if it
+// does not exist any more. The lock is released when the pod has ended, is gone, runs or has
+// all its slices; then phase replaces the pod's bind phase "allocating". It is empty for a pod
+// that is gone.
 func SettleLock(lock foreign.Lock, node string, pod *corev1.Pod, state allocations.State) (release bool, phase string) {
 	switch {
 	case lock.Pod == "":

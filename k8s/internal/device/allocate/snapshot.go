@@ -13,8 +13,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/device/inventory"
 )
 
-// Snapshot is what is known at one time. It is a value that nobody changes any more; its methods
-// are safe for concurrent use.
+// Snapshot is what is known at one time. It is a value that nobody changes any more; its
+// methods are safe for concurrent use.
 type Snapshot struct {
 	node    gpu.Node
 	picker  *alloc.Picker
@@ -30,9 +30,9 @@ type Snapshot struct {
 	Waiting Waiting
 }
 
-// New returns the Snapshot of a node and its devices. These are all devices, because the kubelet
-// may still ask for one that is not listed any more. The tables of the picker are those of the
-// Snapshot before, if the node's links have not changed since.
+// New returns the Snapshot of a node and its devices. These are all devices, because the
+// kubelet may still ask for one that is not listed any more. The tables of the picker are
+// those of the Snapshot before, if the node's links have not changed since.
 func New(node gpu.Node, devices []inventory.Device, before *Snapshot) *Snapshot {
 	s := &Snapshot{node: node, devices: devices, at: map[string]int{}}
 	for i, d := range devices {
@@ -61,8 +61,8 @@ func sameLinks(a, b gpu.Node) bool {
 	})
 }
 
-// known returns the devices with these ids, in the order of the Snapshot, and the ids that no device
-// has, sorted. An id that is there twice counts once.
+// known returns the devices with these ids, in the order of the Snapshot, and the ids that no
+// device has, sorted. An id that is there twice counts once.
 func (s *Snapshot) known(ids []string) (devices []inventory.Device, unknown []string) {
 	ids = slices.Clone(ids)
 	slices.Sort(ids)

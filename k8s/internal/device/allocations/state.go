@@ -35,7 +35,8 @@ type Entry struct {
 	For *Container `json:"for,omitempty"`
 	// Slices are what the container has if the devices only count. Its container is known.
 	Slices []Slice `json:"slices,omitempty"`
-	// Seen says that the API server has named the pod: when it does not any more, the pod has ended.
+	// Seen says that the API server has named the pod: when it does not any more, the pod has
+	// ended.
 	Seen bool `json:"seen,omitempty"`
 }
 
@@ -43,8 +44,8 @@ type Entry struct {
 type Slice struct {
 	foreign.Slice
 	QoS string `json:"qos,omitempty"` // of gpu.QoSClasses; empty for a whole GPU
-	// Slot numbers the slices of a pod, from 0. Containers that run one after another can have the
-	// same.
+	// Slot numbers the slices of a pod, from 0. Containers that run one after another can have
+	// the same.
 	Slot int `json:"slot"`
 }
 
@@ -68,8 +69,8 @@ type Wanted struct {
 	Admitted bool
 }
 
-// State is all Entries, the oldest first. A device is in one Entry at most, unless it only counts:
-// then the containers of one pod can have it one after another, and keep their Slices.
+// State is all Entries, the oldest first. A device is in one Entry at most, unless it only
+// counts: then the containers of one pod can have it one after another, and keep their Slices.
 type State struct {
 	Entries []Entry `json:"entries"`
 }
@@ -97,10 +98,12 @@ func (s State) Add(e Entry) State {
 // Settle returns the State after a look at what the kubelet lists and at the pods of the node,
 // which are nil if they are not known.
 //
-// An Entry gets the container that the kubelet lists with one of its devices, or the only one that can
-// have them: the kubelet may not list a container that ends at once. An Entry leaves when its pod has ended. An Entry without a container leaves when no container can be the one: none
-// that asks for so many devices is without a device. Within Grace, only an Entry leaves whose pod
-// the API server has named, once the kubelet does not list its devices any more.
+// An Entry gets the container that the kubelet lists with one of its devices, or the only one
+// that can have them: the kubelet may not list a container that ends at once. An Entry leaves
+// when its pod has ended. An Entry without a container leaves when no container can be the
+// one: none that asks for so many devices is without a device. Within Grace, only an Entry
+// leaves whose pod the API server has named, once the kubelet does not list its devices any
+// more.
 //
 // An Entry whose devices the kubelet lists stays as well: the kubelet keeps those that only an
 // init container had until the pod ends.
@@ -140,8 +143,9 @@ func (e Entry) stays(listed []Listed, pods []Wanted) bool {
 	})
 }
 
-// owner returns the container of the only Entry of n devices whose container is not known: the only one
-// with so many devices of which neither the kubelet nor an Entry says which. It is nil where there are several.
+// owner returns the container of the only Entry of n devices whose container is not known: the
+// only one with so many devices of which neither the kubelet nor an Entry says which. It is
+// nil where there are several.
 func (s State) owner(n int, listed []Listed, pods []Wanted) (owner *Container) {
 	entries := 0
 	known := []Container{}
@@ -156,7 +160,8 @@ func (s State) owner(n int, listed []Listed, pods []Wanted) (owner *Container) {
 		}
 	}
 	for _, w := range pods {
-		// An init container hands its devices on: a pod with a container that is known has no other Entry.
+		// An init container hands its devices on: a pod with a container that is known has no
+		// other Entry.
 		if w.Admitted && w.Count == n && !slices.ContainsFunc(known, w.samePod) {
 			if owner != nil {
 				return nil
@@ -172,8 +177,8 @@ func (s State) owner(n int, listed []Listed, pods []Wanted) (owner *Container) {
 
 func (w Wanted) isListed(l Listed) bool { return w.samePod(l.Container) && w.Name == l.Name }
 
-// InUse returns the devices that are not free, ascending: those that the kubelet lists and those
-// of the State.
+// InUse returns the devices that are not free, ascending: those that the kubelet lists and
+// those of the State.
 func (s State) InUse(listed []Listed) []string {
 	var ids []string
 	for _, l := range listed {
@@ -218,7 +223,8 @@ func (s State) Uses(listed []Listed) (uses []Listed) {
 func (s State) Slices() (all []Held) {
 	for _, e := range s.Entries {
 		for _, slice := range e.Slices {
-			if e.For == nil || slices.ContainsFunc(all, func(h Held) bool { return h.Pod.samePod(*e.For) && h.Slot == slice.Slot }) {
+			if e.For == nil ||
+				slices.ContainsFunc(all, func(h Held) bool { return h.Pod.samePod(*e.For) && h.Slot == slice.Slot }) {
 				continue
 			}
 			all = append(all, Held{*e.For, slice})
@@ -232,8 +238,8 @@ func (s State) Has(c Container) bool {
 	return slices.ContainsFunc(s.Entries, func(e Entry) bool { return e.For != nil && *e.For == c })
 }
 
-// NotEnded returns what the kubelet lists of pods of the node that have not ended. Its list can be older
-// than what the API server says.
+// NotEnded returns what the kubelet lists of pods of the node that have not ended. Its list
+// can be older than what the API server says.
 func NotEnded(listed []Listed, pods []Wanted) (left []Listed) {
 	for _, l := range listed {
 		if slices.ContainsFunc(pods, func(w Wanted) bool { return w.samePod(l.Container) }) {
@@ -243,9 +249,9 @@ func NotEnded(listed []Listed, pods []Wanted) (left []Listed) {
 	return left
 }
 
-// Waiting returns the containers that have no devices yet, in their order. One of them that asks for at
-// least unnamed devices may have them already, by an Entry whose container is not known; unnamed is 0
-// if there is no such Entry.
+// Waiting returns the containers that have no devices yet, in their order. One of them that
+// asks for at least unnamed devices may have them already, by an Entry whose container is not
+// known; unnamed is 0 if there is no such Entry.
 func (s State) Waiting(listed []Listed, pods []Wanted) (waiting []Wanted, unnamed int) {
 	for _, e := range s.Entries {
 		if e.For == nil && (unnamed == 0 || len(e.IDs) < unnamed) {

@@ -129,8 +129,9 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-// An Entry of a pod that the API server knew does not outlive the pod, also if it is young: on a mixed
-// node its lease keeps others from the GPUs. Until the kubelet has stopped listing the GPUs it stays.
+// An Entry of a pod that the API server knew does not outlive the pod, also if it is young: on
+// a mixed node its lease keeps others from the GPUs. Until the kubelet has stopped listing the
+// GPUs it stays.
 func TestSettleYoungPodThatEnded(t *testing.T) {
 	known := entries("? a").Settle(listed("p/main a"), wanted("p/main 1"), start)
 	if got := known.Settle(listed("p/main a"), wanted(), start); len(got.Entries) != 1 {

@@ -14,8 +14,9 @@ import (
 // keepPause is the time until files that could not be written are tried again.
 const keepPause = time.Minute
 
-// Keep calls Write when a file that Write makes is gone, as when somebody empties the directory of the specs, until ctx
-// ends. It looks after each interval, and tells what a Write came to.
+// Keep calls Write when a file that Write makes is gone, as when somebody empties the
+// directory of the specs, until ctx ends. It looks after each interval, and tells what a Write
+// came to.
 func (w Writer) Keep(ctx context.Context, interval time.Duration, tell func(refresh.Generation, error)) {
 	there := []string{cdi.Path(cdi.DefaultVendor, cdi.DefaultClass, cdi.JSON)} // which Write has made before a Keep
 	for wait := interval; ; {

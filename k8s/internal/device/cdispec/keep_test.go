@@ -12,7 +12,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/refresh"
 )
 
-// TestKeep: a file that is gone is written again, the others stay; what cannot be written is tried again later.
+// TestKeep: a file that is gone is written again, the others stay; what cannot be written is
+// tried again later.
 func TestKeep(t *testing.T) {
 	h := newHost(t, "c500-8")
 	h.Tool = func(context.Context, string, ...string) ([]byte, error) { return nil, errors.New("it has no answer") }

@@ -50,9 +50,10 @@ const (
 // ErrNoUUID reports a node whose GPUs have no known UUIDs, by which the plugin names them.
 var ErrNoUUID = errors.New("the UUIDs of the GPUs are not known: neither libmxsml nor mx-smi answers")
 
-// Write writes the specs, unless they are up to date. It fails with discover.ErrNoGPU for a node
-// without a GPU, and with ErrNoUUID or refresh.ErrNoDriver for one whose driver or whose vendor's
-// software is not there yet; then the specs of before stay. A GPU without device nodes is left out.
+// Write writes the specs, unless they are up to date. It fails with discover.ErrNoGPU for a
+// node without a GPU, and with ErrNoUUID or refresh.ErrNoDriver for one whose driver or whose
+// vendor's software is not there yet; then the specs of before stay. A GPU without device
+// nodes is left out.
 func (w Writer) Write(ctx context.Context) (refresh.Generation, error) {
 	var last gpu.Node
 	find := func() (n gpu.Node, err error) {
@@ -117,7 +118,8 @@ func (w Writer) find(ctx context.Context) (gpu.Node, error) {
 	return n, nil
 }
 
-// noUUID says where the vendor's software was looked for, and why what is there does not answer.
+// noUUID says where the vendor's software was looked for, and why what is there does not
+// answer.
 func (w Writer) noUUID(n gpu.Node) error {
 	var tried []string
 	for _, p := range slices.Concat(mxsml.Paths(), mxsmi.Paths()) {
@@ -130,8 +132,8 @@ func (w Writer) noUUID(n gpu.Node) error {
 	return fmt.Errorf("%w (%s)", ErrNoUUID, terminal.Line(text))
 }
 
-// hook returns the path at which the engine finds metax-hook: that of the node tool, or of a copy
-// of this image's.
+// hook returns the path at which the engine finds metax-hook: that of the node tool, or of a
+// copy of this image's.
 func (w Writer) hook() (string, error) {
 	if w.Host.Exists(ownHook) {
 		return ownHook, nil

@@ -194,7 +194,8 @@ func TestOneBrokenGPU(t *testing.T) {
 	}
 }
 
-// TestVirtualFunctions: a node whose GPUs all have virtual functions has a spec of these alone.
+// TestVirtualFunctions: a node whose GPUs all have virtual functions has a spec of these
+// alone.
 func TestVirtualFunctions(t *testing.T) {
 	n, err := sim.Node("c500-1")
 	if err != nil {

@@ -39,8 +39,8 @@ func Of(leases []usage.Lease) []Use {
 	return sorted(uses)
 }
 
-// All returns all GPUs of a node whose leases are not known, with the reason: what cannot be seen is
-// not free.
+// All returns all GPUs of a node whose leases are not known, with the reason: what cannot be
+// seen is not free.
 func All(node gpu.Node, why string) []Use {
 	var uses []Use
 	for _, g := range node.GPUs {
@@ -66,8 +66,9 @@ func GPUs(uses []Use) []gpu.BDF {
 // Leased is the code of a device that pods cannot get.
 const Leased = "leased"
 
-// Withdraw returns the devices of a node with those of the uses unhealthy, so that Allocatable falls.
-// A device that a pod has already, as inUse says, stays: somebody else shares it, and it is counted.
+// Withdraw returns the devices of a node with those of the uses unhealthy, so that Allocatable
+// falls. A device that a pod has already, as inUse says, stays: somebody else shares it, and
+// it is counted.
 func Withdraw(node gpu.Node, devices []inventory.Device, uses []Use, inUse []string) []inventory.Device {
 	devices = slices.Clone(devices)
 	for i, d := range devices {
@@ -88,8 +89,8 @@ type Change struct {
 	Message   string
 }
 
-// Changes returns what changed from one list of uses to the next: first what was given back, then
-// what was withdrawn, one for each reason.
+// Changes returns what changed from one list of uses to the next: first what was given back,
+// then what was withdrawn, one for each reason.
 func Changes(node gpu.Node, before, after []Use) (changes []Change) {
 	var back []int
 	by := map[string][]int{}

@@ -1,5 +1,6 @@
-// Package insidelook looks at what a container was given of the node's GPUs, from inside, for the
-// chart's test. It knows the variable and the device nodes; whether a GPU computes is not its concern.
+// Package insidelook looks at what a container was given of the node's GPUs, from inside, for
+// the chart's test. It knows the variable and the device nodes; whether a GPU computes is not
+// its concern.
 package insidelook
 
 import (
@@ -30,8 +31,8 @@ type Node struct {
 // name is the name of the node below /dev/dri, or mxcd.
 func (n Node) name() string { return filepath.Base(n.Path) }
 
-// refused reports whether the container may not open the node: its device cgroup, or the mode of the node,
-// forbids it. After any other error the kernel had already allowed it.
+// refused reports whether the container may not open the node: its device cgroup, or the mode
+// of the node, forbids it. After any other error the kernel had already allowed it.
 func (n Node) refused() bool {
 	return errors.Is(n.Err, syscall.EPERM) || errors.Is(n.Err, syscall.EACCES)
 }
@@ -43,7 +44,8 @@ type GPUs struct {
 	Others []Node // the other ones of the node, such as those of other GPUs, if there is HostDev
 }
 
-// Look opens every device node of GPUs that the container has, and the other ones below HostDev.
+// Look opens every device node of GPUs that the container has, and the other ones below
+// HostDev.
 func (c Container) Look() (GPUs, error) {
 	var found GPUs
 	for id := range strings.SplitSeq(c.Env(edits.UUIDsVariable), ",") {
@@ -82,9 +84,9 @@ func (c Container) try(dir string, patterns ...string) ([]Node, error) {
 	return nodes, nil
 }
 
-// Check returns an error unless the container has that many GPUs, a node to compute on for each,
-// and may open them all, and no others. A node that may be opened but whose driver does not
-// answer is not an error: simulated GPUs are like that.
+// Check returns an error unless the container has that many GPUs, a node to compute on for
+// each, and may open them all, and no others. A node that may be opened but whose driver does
+// not answer is not an error: simulated GPUs are like that.
 func (g GPUs) Check(want int) error {
 	if len(g.UUIDs) > 0 && len(g.UUIDs) != want { // virtual functions have none
 		return fmt.Errorf("%s names %d GPUs, want %d", edits.UUIDsVariable, len(g.UUIDs), want)

@@ -118,7 +118,8 @@ func TestOthers(t *testing.T) {
 	}
 }
 
-// TestString is what people read: what can be opened, what is refused, and that nothing is behind simulated GPUs.
+// TestString is what people read: what can be opened, what is refused, and that nothing is
+// behind simulated GPUs.
 func TestString(t *testing.T) {
 	nodes := func(err error, names ...string) (list []Node) {
 		for _, name := range names {

@@ -11,8 +11,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
-// String formats what was found for people: the UUIDs, then a line for each way in which opening device nodes ended,
-// such as "can be opened: mxcd, card1 … card4".
+// String formats what was found for people: the UUIDs, then a line for each way in which
+// opening device nodes ended, such as "can be opened: mxcd, card1 … card4".
 func (g GPUs) String() string {
 	var text strings.Builder
 	for _, id := range g.UUIDs {
@@ -35,7 +35,8 @@ func (g GPUs) String() string {
 	return text.String()
 }
 
-// ending is how opening the node ended, and a note behind the names of the nodes that it ended so for.
+// ending is how opening the node ended, and a note behind the names of the nodes that it ended
+// so for.
 func (n Node) ending() (what, note string) {
 	switch {
 	case n.refused():
@@ -48,7 +49,8 @@ func (n Node) ending() (what, note string) {
 	return "can be opened", fmt.Sprintf(" (the driver answers: %v)", wording.Cause(n.Err))
 }
 
-// series formats names that may end in numbers, with three or more in a row as in "card1 … card4".
+// series formats names that may end in numbers, with three or more in a row as in "card1 …
+// card4".
 func series(names []string) string {
 	var prefixes, words []string
 	numbers := map[string][]int{}

@@ -16,8 +16,8 @@ type card struct {
 	health health.Condition
 }
 
-// cards joins a Node and a State. A GPU that the Node does not list any more is left out if its
-// UUID is now at another address, as after a card was moved.
+// cards joins a Node and a State. A GPU that the Node does not list any more is left out if
+// its UUID is now at another address, as after a card was moved.
 func cards(n gpu.Node, s health.State) []card {
 	var all []card
 	here, uuids := map[string]bool{}, map[string]bool{}

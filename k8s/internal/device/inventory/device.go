@@ -7,10 +7,12 @@ import (
 
 // Device is what the kubelet can give to one container.
 type Device struct {
-	// ID is the UUID of the GPU (its address, where it is split and its UUID is not known), "<uuid>-vf<i>" for its virtual function i, "<uuid>::<i>" for a
-	// share of it, or "<uuid>-sgpu<i>" for a slice; all from 0.
+	// ID is the UUID of the GPU (its address, where it is split and its UUID is not known),
+	// "<uuid>-vf<i>" for its virtual function i, "<uuid>::<i>" for a share of it, or
+	// "<uuid>-sgpu<i>" for a slice; all from 0.
 	ID string
-	// GPU is the index of the GPU in the Node, and -1 for a GPU that is not in the Node any more.
+	// GPU is the index of the GPU in the Node, and -1 for a GPU that is not in the Node any
+	// more.
 	GPU  int
 	UUID gpu.UUID // of the GPU
 	// BDF is the address of the GPU or of the virtual function, by which it has its CDI
@@ -23,8 +25,8 @@ type Device struct {
 	// Slice says that the device only counts: which GPU the slice is of, a scheduler decides.
 	Slice   bool
 	Healthy bool
-	// Code is one of the codes of package health or of this package, and Reason says why in one
-	// line for people. Both are empty for a healthy device. An unknown health has no Code.
+	// Code is one of the codes of package health or of this package, and Reason says why in
+	// one line for people. Both are empty for a healthy device. An unknown health has no Code.
 	Code, Reason string
 	// NUMA is the NUMA node; nil if the host does not state it.
 	NUMA *int
@@ -34,8 +36,8 @@ type Device struct {
 type Options struct {
 	// Exclude are names of GPUs that are no devices: an index, a UUID or a PCI address.
 	Exclude []string
-	// HideUnhealthy leaves unhealthy devices out of the list, so that the node's capacity falls
-	// with them.
+	// HideUnhealthy leaves unhealthy devices out of the list, so that the node's capacity
+	// falls with them.
 	HideUnhealthy bool
 	// ModeSettings say as what GPUs are given; no Mode is ModeNative.
 	protocol.ModeSettings

@@ -16,13 +16,15 @@ import (
 // Devices returns the devices of a node in the order of the addresses of GPUs, those of one
 // GPU in the order of virtual functions. A GPU that fell off the bus stays, unhealthy, as long
 // as the State knows it. A GPU without a known UUID is no device, because its ID would change
-// as soon as the UUID is known; unnamed has the addresses of these GPUs. The driver that splits
-// GPUs into virtual functions names none of them: the ID of such a GPU begins with its address.
+// as soon as the UUID is known; unnamed has the addresses of these GPUs. The driver that
+// splits GPUs into virtual functions names none of them: the ID of such a GPU begins with its
+// address.
 //
 // In ModeNative, where every usable GPU has virtual functions, each GPU has as many devices as
-// VFNum says. Elsewhere a GPU with virtual functions is one unhealthy device, because a pod that
-// requests GPUs must not get a mixture of both. In ModeVGPU there are only virtual functions. In
-// ModeShared a GPU has as many devices as there are shares, and in ModeSGPU gpu.MaxSlices.
+// VFNum says. Elsewhere a GPU with virtual functions is one unhealthy device, because a pod
+// that requests GPUs must not get a mixture of both. In ModeVGPU there are only virtual
+// functions. In ModeShared a GPU has as many devices as there are shares, and in ModeSGPU
+// gpu.MaxSlices.
 func Devices(n gpu.Node, s health.State, o Options) (devices []Device, unnamed []gpu.BDF) {
 	vfs := 0
 	switch o.Mode {
@@ -63,7 +65,8 @@ func VFNum(n gpu.Node, s health.State) (most int) {
 
 func (o Options) excludes(g gpu.GPU) bool {
 	return slices.ContainsFunc(o.Exclude, func(name string) bool {
-		return (g.Index >= 0 && name == strconv.Itoa(g.Index)) || strings.EqualFold(name, g.BDF.String()) || g.UUID.Equal(name)
+		return (g.Index >= 0 && name == strconv.Itoa(g.Index)) || strings.EqualFold(name, g.BDF.String()) ||
+			g.UUID.Equal(name)
 	})
 }
 
@@ -96,8 +99,8 @@ func (c card) devices(vfs int, m protocol.ModeSettings) []Device {
 	return all
 }
 
-// slices returns the devices of a GPU in ModeSGPU. They have no NUMA node: the kubelet must not
-// choose by it, since it chooses no GPU.
+// slices returns the devices of a GPU in ModeSGPU. They have no NUMA node: the kubelet must
+// not choose by it, since it chooses no GPU.
 func (c card) slices(whole Device) []Device {
 	if whole.Healthy && len(c.VFs) > 0 {
 		whole.Healthy, whole.Code, whole.Reason = false, HasVF, "it has virtual functions"
@@ -160,7 +163,8 @@ func (c card) virtual(whole Device, i int) Device {
 	case at < 0:
 		d.Healthy, d.Code, d.Reason = false, NoVF, fmt.Sprintf("its GPU %s has no virtual function %d", c.BDF, i)
 	case len(c.Slices[at].Nodes) == 0:
-		d.Healthy, d.Code, d.Reason = false, health.NoDeviceNodes, fmt.Sprintf("virtual function %s has no device nodes", d.BDF)
+		d.Healthy, d.Code, d.Reason = false, health.NoDeviceNodes, fmt.Sprintf("virtual function %s has no device nodes",
+			d.BDF)
 	}
 	return d
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
-// TestModes counts devices, and how many of them are healthy, of eight GPUs of which one is broken.
+// TestModes counts devices, and how many of them are healthy, of eight GPUs of which one is
+// broken.
 func TestModes(t *testing.T) {
 	broken := func(g *gpu.GPU) { g.Healthy = false }
 	whole, virtual, divided := node(t, "c500-8", 0), node(t, "c500-8", 2), node(t, "c500-8-sgpu", 0)

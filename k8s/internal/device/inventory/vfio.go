@@ -2,9 +2,9 @@ package inventory
 
 import "github.com/metax-ctk/container-toolkit/internal/gpu"
 
-// VFIO returns the GPUs of a node that are bound to vfio-pci, for virtual machines, in the order of their
-// addresses. Their IDs are the addresses, because nobody may know their UUIDs. All count as healthy: the
-// vendor's software cannot ask them.
+// VFIO returns the GPUs of a node that are bound to vfio-pci, for virtual machines, in the
+// order of their addresses. Their IDs are the addresses, because nobody may know their UUIDs.
+// All count as healthy: the vendor's software cannot ask them.
 func VFIO(n gpu.Node, o Options) (devices []Device) {
 	for _, g := range n.GPUs {
 		if !g.SetAside() || o.excludes(g) {

@@ -22,8 +22,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/reader"
 )
 
-// Agent joins a Node with those who know something of it: the reader of GPU health, the kubelet,
-// the API server and the leases of this host. If one of them is away, the others are still served.
+// Agent joins a Node with those who know something of it: the reader of GPU health, the
+// kubelet, the API server and the leases of this host. If one of them is away, the others are
+// still served.
 type Agent struct {
 	*Node
 	NodeName string
@@ -37,8 +38,8 @@ type Agent struct {
 	TellPods bool
 	// Namespace has the ConfigMap of the modes.
 	Namespace string
-	// Publish is called, if it is not nil, by one goroutine: after each look, and when the devices
-	// in use or the mode may have changed. It must not wait.
+	// Publish is called, if it is not nil, by one goroutine: after each look, and when the
+	// devices in use or the mode may have changed. It must not wait.
 	Publish func(Status)
 
 	// Of Run alone.
@@ -69,11 +70,11 @@ const (
 	leaseTime = 5 * time.Second
 	mixedTime = time.Second // the same on a mixed node
 	sweepTime = 5 * time.Second
-	// patience is how long the first registration waits for the versions of kubelet and engine,
-	// and for what the kubelet lists.
+	// patience is how long the first registration waits for the versions of kubelet and
+	// engine, and for what the kubelet lists.
 	patience = 5 * time.Second
-	// modeTime is how long the first registration waits for the API server to say which mode the
-	// node has. Then the mode is that of the devices in use, or native.
+	// modeTime is how long the first registration waits for the API server to say which mode
+	// the node has. Then the mode is that of the devices in use, or native.
 	modeTime = 15 * time.Second
 )
 
@@ -142,9 +143,12 @@ func (a *Agent) Run(ctx context.Context) {
 	}
 }
 
-// begin starts what follows the kubelet, the API server and the leases. The channel is closed when
-// what the first registration needs of the first two is known, or was waited for long enough.
-func (a *Agent) begin(ctx context.Context, all *sync.WaitGroup, configs chan<- protocol.DeviceConfig, labels chan<- map[string]string) <-chan struct{} {
+// begin starts what follows the kubelet, the API server and the leases. The channel is closed
+// when what the first registration needs of the first two is known, or was waited for long
+// enough.
+func (a *Agent) begin(ctx context.Context, all *sync.WaitGroup, configs chan<- protocol.DeviceConfig,
+	labels chan<- map[string]string,
+) <-chan struct{} {
 	var resources []string
 	for _, r := range a.Resources {
 		if r.VFIO == nil { // of GPUs that have nothing to do with the others
@@ -170,7 +174,8 @@ func (a *Agent) begin(ctx context.Context, all *sync.WaitGroup, configs chan<- p
 		all.Go(func() { WatchPods(ctx, a.Client, a.NodeName, resources, a.Log, a.Allocator.State.SetRequests) })
 		if a.TellPods {
 			all.Go(func() {
-				(&teller{client: a.Client, log: a.Log, kunlunxin: a.Allocator.State.Kunlunxin}).run(ctx, func() []allocate.Given { return a.Allocator.State.view().podsGivenGPUs() })
+				(&teller{client: a.Client, log: a.Log, kunlunxin: a.Allocator.State.Kunlunxin}).run(ctx,
+					func() []allocate.Given { return a.Allocator.State.view().podsGivenGPUs() })
 			})
 		}
 		all.Go(func() {
@@ -233,7 +238,8 @@ func (a *Agent) settle(ctx context.Context, all *sync.WaitGroup) {
 	}
 	now, blocked := a.Allocator.State.Switch(configured)
 	if now != a.Options.ModeSettings {
-		a.Log.Info("the mode of this node changes", "mode", string(now.Mode), "before", string(a.Options.Mode), "shares", now.Shares)
+		a.Log.Info("the mode of this node changes", "mode", string(now.Mode), "before", string(a.Options.Mode), "shares",
+			now.Shares)
 		a.seen.Devices = a.SetMode(now, time.Now())
 	}
 	status := Status{Seen: a.seen, Mode: now.Mode, Blocked: blocked}
@@ -292,8 +298,8 @@ func (a *Agent) serve(ctx context.Context, all *sync.WaitGroup) {
 	}
 }
 
-// chooseForm decides how containers get their devices by the versions of kubelet and engine, which another engine may
-// change later. As long as it was not called, they get device nodes.
+// chooseForm decides how containers get their devices by the versions of kubelet and engine,
+// which another engine may change later. As long as it was not called, they get device nodes.
 func (a *Agent) chooseForm(v corev1.NodeSystemInfo) {
 	cdi := a.Strategy.UsesCDI(v.KubeletVersion, v.ContainerRuntimeVersion)
 	if a.form != nil && *a.form == cdi {
@@ -301,7 +307,8 @@ func (a *Agent) chooseForm(v corev1.NodeSystemInfo) {
 	}
 	a.form = &cdi
 	a.Allocator.State.SetCDI(cdi)
-	a.Log.Info("how containers get their devices", "cdi", cdi, "strategy", string(a.Strategy), "kubelet", v.KubeletVersion, "engine", v.ContainerRuntimeVersion)
+	a.Log.Info("how containers get their devices", "cdi", cdi, "strategy", string(a.Strategy), "kubelet", v.KubeletVersion,
+		"engine", v.ContainerRuntimeVersion)
 }
 
 // followLeases takes the leases of this host again and again.
@@ -322,8 +329,8 @@ func (a *Agent) followLeases(ctx context.Context) {
 	})
 }
 
-// lookOutside takes the leases as they are now. Without mixed nodes, leases that nobody has begun
-// are none.
+// lookOutside takes the leases as they are now. Without mixed nodes, leases that nobody has
+// begun are none.
 func (a *Agent) lookOutside(ctx context.Context) error {
 	if a.Allocator.State.Mixed {
 		ctx, cancel := context.WithTimeout(ctx, takeTime)

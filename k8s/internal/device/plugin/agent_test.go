@@ -11,7 +11,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/device/allocate"
 )
 
-// TestChooseForm: the versions of kubelet and engine matter to the strategy auto, also when the engine becomes another.
+// TestChooseForm: the versions of kubelet and engine matter to the strategy auto, also when
+// the engine becomes another.
 func TestChooseForm(t *testing.T) {
 	for _, test := range []struct {
 		strategy allocate.Strategy

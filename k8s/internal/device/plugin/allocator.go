@@ -35,7 +35,8 @@ func ParseMACA(s string) (MACA, error) {
 	case MACAOff, MACAAuto, MACAAlways, MACAFallback:
 		return v, nil
 	}
-	return "", fmt.Errorf("%q is not a setting for MXMACA; want %s, %s, %s or %s", s, MACAOff, MACAAuto, MACAAlways, MACAFallback)
+	return "",
+		fmt.Errorf("%q is not a setting for MXMACA; want %s, %s, %s or %s", s, MACAOff, MACAAuto, MACAAlways, MACAFallback)
 }
 
 // Settings are what an administrator decides about answers to the kubelet.
@@ -153,7 +154,8 @@ func response(a allocate.Answer) *v1beta1.ContainerAllocateResponse {
 		r.CdiDevices = append(r.CdiDevices, &v1beta1.CDIDevice{Name: name})
 	}
 	for _, d := range a.Devices {
-		r.Devices = append(r.Devices, &v1beta1.DeviceSpec{HostPath: d.HostPath, ContainerPath: d.Path, Permissions: d.Permissions})
+		r.Devices = append(r.Devices,
+			&v1beta1.DeviceSpec{HostPath: d.HostPath, ContainerPath: d.Path, Permissions: d.Permissions})
 	}
 	for _, m := range a.Mounts {
 		r.Mounts = append(r.Mounts, &v1beta1.Mount{HostPath: m.HostPath, ContainerPath: m.Path, ReadOnly: m.ReadOnly()})

@@ -19,10 +19,11 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol/foreign"
 )
 
-// The tables of this file are attacks on slices: what somebody writes who can make pods, or, where no
-// admission policy holds, annotations of pods and Nodes, or files in directories that the plugin shares.
-// Before each, pod "victim" has 40 percent and 40 GiB of GPU 0, in the class fixed-share, and pod "owner"
-// has the whole GPU 1. Afterwards they have the same, and the attacker has nothing.
+// The tables of this file are attacks on slices: what somebody writes who can make pods, or,
+// where no admission policy holds, annotations of pods and Nodes, or files in directories that
+// the plugin shares. Before each, pod "victim" has 40 percent and 40 GiB of GPU 0, in the
+// class fixed-share, and pod "owner" has the whole GPU 1. Afterwards they have the same, and
+// the attacker has nothing.
 
 // attacked is a node with both pods and the attacker's.
 func attacked(t *testing.T, attacker *corev1.Pod) *slicing {
@@ -63,7 +64,8 @@ func (s *slicing) lock(text string) {
 	}
 }
 
-// have is what pods have: by the record, the driver, and what schedulers and exporters are told.
+// have is what pods have: by the record, the driver, and what schedulers and exporters are
+// told.
 func (s *slicing) have() string {
 	s.t.Helper()
 	var words []string
@@ -167,8 +169,8 @@ func TestAttacks(t *testing.T) {
 	}
 }
 
-// TestAttacksByFiles writes into the directories of the plugin, as somebody could who escaped from another
-// container that has them.
+// TestAttacksByFiles writes into the directories of the plugin, as somebody could who escaped
+// from another container that has them.
 func TestAttacksByFiles(t *testing.T) {
 	record := func(s *slicing) string { return s.State.Store.Path }
 	write := func(path func(*slicing) string, text string) func(*slicing) error {

@@ -28,8 +28,8 @@ const calls = 10_000
 // measured are nodes whose links nest.
 var measured = map[string]string{"8": "c500-8", "64": "superpod-64"}
 
-// client serves an Allocator of a simulated node and returns a client of it, with the ids of all
-// GPUs.
+// client serves an Allocator of a simulated node and returns a client of it, with the ids of
+// all GPUs.
 func client(b *testing.B, name string) (v1beta1.DevicePluginClient, []string) {
 	b.Helper()
 	node, err := sim.Node(name)

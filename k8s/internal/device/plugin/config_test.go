@@ -19,7 +19,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol/foreign"
 )
 
-// TestWatchConfig follows a ConfigMap that is made, changed and deleted, and the labels of a Node.
+// TestWatchConfig follows a ConfigMap that is made, changed and deleted, and the labels of a
+// Node.
 func TestWatchConfig(t *testing.T) {
 	set := fake.NewClientset(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}})
 	client := set.CoreV1()
@@ -91,7 +92,8 @@ func TestWatchConfig(t *testing.T) {
 	await(nodes, "x map[pool:b]")
 }
 
-// TestSettle changes the mode of a node: at the start, while a pod has a GPU, and after it has ended.
+// TestSettle changes the mode of a node: at the start, while a pod has a GPU, and after it has
+// ended.
 func TestSettle(t *testing.T) {
 	a, node := allocator(t, t.TempDir(), "boot", new(strings.Builder))
 	log := slog.New(slog.DiscardHandler)
@@ -147,9 +149,9 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-// TestFirstConfiguration: a plugin that started while the API server was away has shares of GPUs in use,
-// and does not know how many each GPU has. What is configured counts when it becomes known, and later
-// changes wait.
+// TestFirstConfiguration: a plugin that started while the API server was away has shares of
+// GPUs in use, and does not know how many each GPU has. What is configured counts when it
+// becomes known, and later changes wait.
 func TestFirstConfiguration(t *testing.T) {
 	a, node := allocator(t, t.TempDir(), "boot", new(strings.Builder))
 	shared := func(n int) protocol.ModeSettings { return protocol.ModeSettings{Mode: protocol.ModeShared, Shares: n} }

@@ -9,8 +9,8 @@
 //   - the session's socket is removed (a starting kubelet removes all),
 //   - the kubelet makes its own socket again,
 //   - the kubelet does not ask for the devices after it was registered, or
-//   - the kubelet holds none of the devices for healthy: when another plugin of the resource ends,
-//     it drops this one and keeps the stream.
+//   - the kubelet holds none of the devices for healthy: when another plugin of the resource
+//     ends, it drops this one and keeps the stream.
 //
 // Two plugins may overlap in a rolling update: the names of sockets are unique, and a session
 // removes only its own.

@@ -19,12 +19,13 @@ import (
 // joinTime is the time in which changes are taken together.
 const joinTime = 20 * time.Millisecond
 
-// follow calls see with the objects that a selector finds, at first when the API server has listed
-// them and then whenever they change, until ctx ends. strip makes them smaller. While the API server
-// is away nothing is called.
+// follow calls see with the objects that a selector finds, at first when the API server has
+// listed them and then whenever they change, until ctx ends. strip makes them smaller. While
+// the API server is away nothing is called.
 func follow[L runtime.Object, T runtime.Object](
 	ctx context.Context, selector fields.Selector,
-	list func(context.Context, metav1.ListOptions) (L, error), watcher func(context.Context, metav1.ListOptions) (watch.Interface, error),
+	list func(context.Context, metav1.ListOptions) (L, error),
+	watcher func(context.Context, metav1.ListOptions) (watch.Interface, error),
 	kind T, strip cache.TransformFunc, see func([]T),
 ) {
 	objects := cache.NewSharedIndexInformer(&cache.ListWatch{
@@ -75,30 +76,33 @@ func follow[L runtime.Object, T runtime.Object](
 }
 
 // WatchConfig calls see with the DeviceConfig of a namespace, at first when the API server has
-// answered about the chart's values and about the edits, and then whenever one of them changes, until ctx ends. The
-// calls come one after the other.
-func WatchConfig(ctx context.Context, client corev1client.ConfigMapsGetter, namespace string, see func(protocol.DeviceConfig)) {
+// answered about the chart's values and about the edits, and then whenever one of them
+// changes, until ctx ends. The calls come one after the other.
+func WatchConfig(ctx context.Context, client corev1client.ConfigMapsGetter, namespace string,
+	see func(protocol.DeviceConfig),
+) {
 	all := client.ConfigMaps(namespace)
 	var one sync.Mutex
 	parts := map[string]map[string]string{}
 	watch := func(name string) {
-		follow(ctx, fields.OneTermEqualSelector(metav1.ObjectNameField, name), all.List, all.Watch, &corev1.ConfigMap{}, nil, func(found []*corev1.ConfigMap) {
-			one.Lock()
-			defer one.Unlock()
-			parts[name] = nil
-			for _, m := range found {
-				if m.Name == name {
-					parts[name] = m.Data
+		follow(ctx, fields.OneTermEqualSelector(metav1.ObjectNameField, name), all.List, all.Watch, &corev1.ConfigMap{}, nil,
+			func(found []*corev1.ConfigMap) {
+				one.Lock()
+				defer one.Unlock()
+				parts[name] = nil
+				for _, m := range found {
+					if m.Name == name {
+						parts[name] = m.Data
+					}
 				}
-			}
-			if len(parts) < 2 {
-				return
-			}
-			data, over := protocol.Edit(parts[protocol.ValuesOf(protocol.ConfigMapName)], parts[protocol.ConfigMapName])
-			c := protocol.ParseDeviceConfig(data)
-			c.Over = over
-			see(c)
-		})
+				if len(parts) < 2 {
+					return
+				}
+				data, over := protocol.Edit(parts[protocol.ValuesOf(protocol.ConfigMapName)], parts[protocol.ConfigMapName])
+				c := protocol.ParseDeviceConfig(data)
+				c.Over = over
+				see(c)
+			})
 	}
 	var both sync.WaitGroup
 	both.Go(func() { watch(protocol.ValuesOf(protocol.ConfigMapName)) })
@@ -109,9 +113,10 @@ func WatchConfig(ctx context.Context, client corev1client.ConfigMapsGetter, name
 // WatchNode calls see with a Node, as WatchConfig does with its object.
 func WatchNode(ctx context.Context, client corev1client.NodesGetter, name string, see func(*corev1.Node)) {
 	all := client.Nodes()
-	follow(ctx, fields.OneTermEqualSelector(metav1.ObjectNameField, name), all.List, all.Watch, &corev1.Node{}, nil, func(found []*corev1.Node) {
-		for _, n := range found {
-			see(n)
-		}
-	})
+	follow(ctx, fields.OneTermEqualSelector(metav1.ObjectNameField, name), all.List, all.Watch, &corev1.Node{}, nil,
+		func(found []*corev1.Node) {
+			for _, n := range found {
+				see(n)
+			}
+		})
 }

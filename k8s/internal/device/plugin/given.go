@@ -50,7 +50,8 @@ func (t *teller) run(ctx context.Context, given func() []allocate.Given) {
 	}
 }
 
-// tell writes what is new. It returns the last failure, and logs it unless it was the last one also.
+// tell writes what is new. It returns the last failure, and logs it unless it was the last one
+// also.
 func (t *teller) tell(ctx context.Context, given []allocate.Given) (failure error) {
 	told := map[string]string{}
 	for _, g := range given {
@@ -69,7 +70,8 @@ func (t *teller) tell(ctx context.Context, given []allocate.Given) (failure erro
 		t.said = ""
 	case failure.Error() != t.said && ctx.Err() == nil:
 		t.said = failure.Error()
-		t.log.Warn("which GPUs a pod was given is not written to it yet", "annotation", protocol.GivenAnnotation, "reason", t.said)
+		t.log.Warn("which GPUs a pod was given is not written to it yet", "annotation", protocol.GivenAnnotation, "reason",
+			t.said)
 	}
 	return failure
 }
@@ -82,7 +84,8 @@ func (t *teller) write(ctx context.Context, g allocate.Given, text string) error
 	}
 	ctx, cancel := context.WithTimeout(ctx, listLimit)
 	defer cancel()
-	_, err := t.client.Pods(g.Namespace).Patch(ctx, g.Pod, types.MergePatchType, patch("", types.UID(g.UID), annotations), metav1.PatchOptions{FieldManager: protocol.Device}, "status")
+	_, err := t.client.Pods(g.Namespace).Patch(ctx, g.Pod, types.MergePatchType, patch("", types.UID(g.UID), annotations),
+		metav1.PatchOptions{FieldManager: protocol.Device}, "status")
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil
 	}

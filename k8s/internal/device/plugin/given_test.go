@@ -18,7 +18,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol/foreign"
 )
 
-// TestTeller writes what is new, once, and tries again what failed while the other pods are told.
+// TestTeller writes what is new, once, and tries again what failed while the other pods are
+// told.
 func TestTeller(t *testing.T) {
 	client := fake.NewClientset(pod("a", 1, corev1.PodRunning, map[string]string{protocol.GivenAnnotation: "a lie"}, 2), pod("b", 1, corev1.PodRunning, nil, 1))
 	refused := true
@@ -61,7 +62,8 @@ func TestTeller(t *testing.T) {
 	}
 }
 
-// TestKunlunxin tells a container the indices of its GPUs if the setting says so, with and without CDI.
+// TestKunlunxin tells a container the indices of its GPUs if the setting says so, with and
+// without CDI.
 func TestKunlunxin(t *testing.T) {
 	for _, cdi := range []bool{true, false} {
 		for _, on := range []bool{true, false} {

@@ -10,8 +10,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/device/inventory"
 )
 
-// HideAfter is how long a device is listed as unhealthy before a list without unhealthy devices
-// leaves it out. The kubelet (1.34) crashes if a device leaves the list while it allocates it.
+// HideAfter is how long a device is listed as unhealthy before a list without unhealthy
+// devices leaves it out. The kubelet (1.34) crashes if a device leaves the list while it
+// allocates it.
 const HideAfter = 10 * time.Second
 
 // List makes the lists for the kubelet. It is for one goroutine.
@@ -23,8 +24,8 @@ type List struct {
 	last  []*v1beta1.Device
 }
 
-// Next returns the list of devices now. Devices that are gone, as after a change of the mode, are
-// unhealthy for HideAfter.
+// Next returns the list of devices now. Devices that are gone, as after a change of the mode,
+// are unhealthy for HideAfter.
 func (l *List) Next(devices []inventory.Device, now time.Time) (list []*v1beta1.Device) {
 	since := map[string]time.Time{}
 	for _, d := range devices {
@@ -48,8 +49,8 @@ func (l *List) Next(devices []inventory.Device, now time.Time) (list []*v1beta1.
 	return list
 }
 
-// device is a device in the API's terms. The NUMA node of a device without one is left out: the
-// kubelet would take -1 for a node.
+// device is a device in the API's terms. The NUMA node of a device without one is left out:
+// the kubelet would take -1 for a node.
 func device(d inventory.Device) *v1beta1.Device {
 	out := &v1beta1.Device{ID: d.ID, Health: v1beta1.Unhealthy}
 	if d.Healthy {

@@ -13,7 +13,8 @@ import (
 
 const (
 	// listPause is how long a signal is followed by others: the kubelet lists a container only
-	// after it has its answer to Allocate, and limits questions to 100 a second for all who ask.
+	// after it has its answer to Allocate, and limits questions to 100 a second for all who
+	// ask.
 	listPause = 500 * time.Millisecond
 	// listTime is the greatest time between two questions.
 	listTime = 30 * time.Second
@@ -23,7 +24,9 @@ const (
 
 // FollowKubelet calls see with what the kubelet lists, whenever ask is signalled and at least
 // every listTime, until ctx ends. A kubelet that does not answer is logged once.
-func FollowKubelet(ctx context.Context, client podresources.Client, resources []string, ask <-chan struct{}, log *slog.Logger, see func([]allocations.Listed)) {
+func FollowKubelet(ctx context.Context, client podresources.Client, resources []string, ask <-chan struct{},
+	log *slog.Logger, see func([]allocations.Listed),
+) {
 	regular := time.NewTicker(listTime)
 	defer regular.Stop()
 	said := ""
@@ -75,7 +78,8 @@ func listed(containers []podresources.Container, resources []string) (list []all
 			ids = append(ids, c.Devices[resource]...)
 		}
 		if len(ids) > 0 {
-			list = append(list, allocations.Listed{Container: allocations.Container{Namespace: c.Namespace, Pod: c.Pod, Name: c.Name}, IDs: ids})
+			list = append(list,
+				allocations.Listed{Container: allocations.Container{Namespace: c.Namespace, Pod: c.Pod, Name: c.Name}, IDs: ids})
 		}
 	}
 	return list

@@ -32,14 +32,15 @@ const (
 	questionAgain = 200 * time.Millisecond
 )
 
-// ask asks the API server, again and again as long as the Locker waits and another answer is possible. A
-// server that has just started also forbids what it permits a moment later.
+// ask asks the API server, again and again as long as the Locker waits and another answer is
+// possible. A server that has just started also forbids what it permits a moment later.
 func (l Locker) ask(ctx context.Context, question func(context.Context) error) error {
 	for late := time.Now().Add(l.wait); ; {
 		once, cancel := context.WithTimeout(ctx, questionTime)
 		err := question(once)
 		cancel()
-		if err == nil || (objects.IsRefusal(err) && !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err)) || !time.Now().Before(late) {
+		if err == nil || (objects.IsRefusal(err) && !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err)) ||
+			!time.Now().Before(late) {
 			return err
 		}
 		select {
@@ -50,8 +51,8 @@ func (l Locker) ask(ctx context.Context, question func(context.Context) error) e
 	}
 }
 
-// Lock returns the lock of the Node and the version of the object in which it is. A Node without a
-// lock has the zero Lock.
+// Lock returns the lock of the Node and the version of the object in which it is. A Node
+// without a lock has the zero Lock.
 func (l Locker) Lock(ctx context.Context) (lock foreign.Lock, version string, err error) {
 	var n *corev1.Node
 	err = l.ask(ctx, func(ctx context.Context) (err error) {
@@ -109,7 +110,8 @@ func (l Locker) Release(ctx context.Context, lock foreign.Lock) error {
 			return err
 		}
 		err = l.ask(ctx, func(ctx context.Context) error {
-			_, err := l.Client.Nodes().Patch(ctx, l.Node, types.MergePatchType, patch(version, "", map[string]*string{foreign.LockAnnotation: nil}), metav1.PatchOptions{FieldManager: protocol.Device})
+			_, err := l.Client.Nodes().Patch(ctx, l.Node, types.MergePatchType, patch(version, "",
+				map[string]*string{foreign.LockAnnotation: nil}), metav1.PatchOptions{FieldManager: protocol.Device})
 			return err
 		})
 		if !apierrors.IsConflict(err) {
@@ -122,14 +124,16 @@ func (l Locker) Release(ctx context.Context, lock foreign.Lock) error {
 	return nil
 }
 
-// SetPhase states what became of a pod that waits for its slices. A pod of Koordinator has no phase. It writes
-// through the status, as teller does: who may patch that cannot change what the pod runs.
+// SetPhase states what became of a pod that waits for its slices. A pod of Koordinator has no
+// phase. It writes through the status, as teller does: who may patch that cannot change what
+// the pod runs.
 func (l Locker) SetPhase(ctx context.Context, pod *corev1.Pod, phase string) error {
 	if pod.Annotations[foreign.PhaseAnnotation] != foreign.PhaseAllocating {
 		return nil
 	}
 	err := l.ask(ctx, func(ctx context.Context) error {
-		_, err := l.Client.Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, patch("", pod.UID, map[string]*string{foreign.PhaseAnnotation: &phase}), metav1.PatchOptions{FieldManager: protocol.Device}, "status")
+		_, err := l.Client.Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, patch("", pod.UID,
+			map[string]*string{foreign.PhaseAnnotation: &phase}), metav1.PatchOptions{FieldManager: protocol.Device}, "status")
 		return err
 	})
 	if err != nil && !apierrors.IsNotFound(err) {

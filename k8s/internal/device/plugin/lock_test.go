@@ -48,8 +48,8 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// TestAway: the API server does not answer for a while. The pod waits and is served, and the lock stays
-// until the phase of the pod can be written.
+// TestAway: the API server does not answer for a while. The pod waits and is served, and the
+// lock stays until the phase of the pod can be written.
 func TestAway(t *testing.T) {
 	s := newSlicing(t, lockOf+"pod", sliced("pod", 1))
 	s.Slices.Away = time.Minute
@@ -103,8 +103,8 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// TestTwoPods: two pods are bound to the node, and the lock names one. The kubelet does not say for which
-// of them it asks, and neither gets what a scheduler chose for the other.
+// TestTwoPods: two pods are bound to the node, and the lock names one. The kubelet does not
+// say for which of them it asks, and neither gets what a scheduler chose for the other.
 func TestTwoPods(t *testing.T) {
 	const both = "pod team/other also waits for slices on this node, which is locked for team/pod"
 	refused := func(t *testing.T, other *corev1.Pod) *slicing {
@@ -145,7 +145,8 @@ func TestTwoPods(t *testing.T) {
 	t.Run("no scheduler chose slices for the other", func(t *testing.T) {
 		refused(t, sliced("other", 1, func(p *corev1.Pod) { p.Annotations = nil }))
 	})
-	// The kubelet was killed before it had the answer for the other, whose lock was released, and asks again.
+	// The kubelet was killed before it had the answer for the other, whose lock was released,
+	// and asks again.
 	t.Run("the kubelet asks again for the other", func(t *testing.T) {
 		s := newSlicing(t, lockOf+"other", sliced("other", 1))
 		if _, err := s.give(1); err != nil {
@@ -185,8 +186,9 @@ func TestTwoPods(t *testing.T) {
 	}
 }
 
-// TestDeletedMeanwhile: the kubelet asks for a pod that is deleted. Before it is answered, the lock is released,
-// and a scheduler binds another pod. It does not lose its slices to the one that was deleted.
+// TestDeletedMeanwhile: the kubelet asks for a pod that is deleted. Before it is answered, the
+// lock is released, and a scheduler binds another pod. It does not lose its slices to the one
+// that was deleted.
 func TestDeletedMeanwhile(t *testing.T) {
 	s := newSlicing(t, lockOf+"deleted", sliced("deleted", 1))
 	turn := s.Slices.takeTurn()

@@ -19,8 +19,8 @@ type Metrics struct {
 	devices     prometheus.Gauge
 }
 
-// NewMetrics registers the metrics of a plugin, of which registered reports whether the kubelet
-// follows its list of devices.
+// NewMetrics registers the metrics of a plugin, of which registered reports whether the
+// kubelet follows its list of devices.
 func NewMetrics(r prometheus.Registerer, registered func() bool) *Metrics {
 	m := &Metrics{
 		guesses: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -44,10 +44,11 @@ func NewMetrics(r prometheus.Registerer, registered func() bool) *Metrics {
 			Help: "Devices, healthy or not.",
 		}),
 	}
-	r.MustRegister(m.guesses, m.fallbacks, m.allocations, m.unhealthy, m.devices, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "metax_gpu_device_registered",
-		Help: "1 while the kubelet follows the list of devices.",
-	}, func() float64 { return map[bool]float64{true: 1}[registered()] }))
+	r.MustRegister(m.guesses, m.fallbacks, m.allocations, m.unhealthy, m.devices,
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "metax_gpu_device_registered",
+			Help: "1 while the kubelet follows the list of devices.",
+		}, func() float64 { return map[bool]float64{true: 1}[registered()] }))
 	for _, result := range []string{"hit", "miss"} {
 		m.guesses.WithLabelValues(result)
 	}

@@ -85,7 +85,8 @@ func uuids(node gpu.Node, indices ...int) (ids []string) {
 	return ids
 }
 
-// TestMixedAllocate: a GPU that docker leased a moment ago is refused, and what is given is leased.
+// TestMixedAllocate: a GPU that docker leased a moment ago is refused, and what is given is
+// leased.
 func TestMixedAllocate(t *testing.T) {
 	a, node, docker := mixed(t)
 	docker.set(node.GPUs[0].BDF)

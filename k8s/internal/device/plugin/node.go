@@ -21,8 +21,8 @@ type Node struct {
 	Allocator *Allocator
 	Log       *slog.Logger
 	Metrics   *Metrics
-	// Software finds the files of the host's MXMACA, which containers need that do not get names
-	// of CDI devices; nil if nobody needs them.
+	// Software finds the files of the host's MXMACA, which containers need that do not get
+	// names of CDI devices; nil if nobody needs them.
 	Software func() *edits.Software
 
 	node    gpu.Node
@@ -60,7 +60,8 @@ func (n *Node) See(node gpu.Node, look health.Look, now time.Time) Seen {
 	return Seen{Node: n.node, State: n.state, Devices: n.devices, Changes: changes}
 }
 
-// named returns the node with the UUIDs that earlier looks knew: of an unhealthy GPU, nobody may say it any more.
+// named returns the node with the UUIDs that earlier looks knew: of an unhealthy GPU, nobody
+// may say it any more.
 func named(node gpu.Node, s health.State) gpu.Node {
 	node.GPUs = slices.Clone(node.GPUs)
 	for i := range node.GPUs {
@@ -95,8 +96,8 @@ func (n *Node) makeDevices(now time.Time) {
 
 func sameMACA(a, b *gpu.MACA) bool { return a == b || (a != nil && b != nil && *a == *b) }
 
-// Tell tells the kubelet which devices there are now. Between two looks it is called for devices
-// that are to leave the list, and for those that are in use outside Kubernetes.
+// Tell tells the kubelet which devices there are now. Between two looks it is called for
+// devices that are to leave the list, and for those that are in use outside Kubernetes.
 func (n *Node) Tell(now time.Time) {
 	offered := n.Allocator.State.Offered(n.devices)
 	if !slices.Equal(offered, n.told) {
@@ -121,7 +122,8 @@ func (n *Node) say(changes []health.Change) {
 		if c.Health == health.Healthy {
 			n.Log.Info("a GPU is healthy", "gpu", c.Index, "uuid", c.UUID, "bdf", c.BDF, "before", c.Before)
 		} else {
-			n.Log.Warn("a GPU cannot be given", "gpu", c.Index, "uuid", c.UUID, "bdf", c.BDF, "health", c.Health, "code", c.Code, "reason", c.Reason)
+			n.Log.Warn("a GPU cannot be given", "gpu", c.Index, "uuid", c.UUID, "bdf", c.BDF, "health", c.Health, "code", c.Code,
+				"reason", c.Reason)
 		}
 	}
 }

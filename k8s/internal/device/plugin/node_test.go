@@ -13,8 +13,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
-// TestNode follows looks: one broken GPU, its recovery after three good looks, failed looks, an
-// excluded GPU. H is a healthy GPU of the list, U another.
+// TestNode follows looks: one broken GPU, its recovery after three good looks, failed looks,
+// an excluded GPU. H is a healthy GPU of the list, U another.
 func TestNode(t *testing.T) {
 	a, node := allocator(t, t.TempDir(), "boot", new(strings.Builder))
 	server, found := &Server{}, 0
@@ -55,7 +55,8 @@ func TestNode(t *testing.T) {
 	if found != 1 {
 		t.Errorf("MXMACA was looked for %d times", found)
 	}
-	// The vendor's software does not list the GPU any more: what is published of it still has its UUID.
+	// The vendor's software does not list the GPU any more: what is published of it still has
+	// its UUID.
 	uuid := broken.GPUs[2].UUID
 	broken.GPUs[2].UUID = ""
 	if seen := n.See(broken, health.FromNode(broken), time.Unix(1000, 0)); seen.Node.GPUs[2].UUID != uuid || broken.GPUs[2].UUID != "" {

@@ -233,7 +233,8 @@ func (v *nodeView) switchMode(configured protocol.ModeSettings) (blocked string)
 		before = protocol.ModeSettings{}
 	}
 	v.modeGuessed = configured.Mode == "" && (v.modeGuessed || before.Mode == "")
-	v.mode, blocked = allocate.NextMode(before, configured, allocate.Use{Containers: v.record.Uses(v.listed), Outside: len(v.outside)})
+	v.mode, blocked = allocate.NextMode(before, configured,
+		allocate.Use{Containers: v.record.Uses(v.listed), Outside: len(v.outside)})
 	return blocked
 }
 

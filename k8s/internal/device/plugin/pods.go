@@ -16,19 +16,22 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
-// WatchPods calls see with the requests of a node's pods for the resources, at first when the API
-// server has listed them and then whenever they change, until ctx ends. While the API server is
-// away nothing is called.
-func WatchPods(ctx context.Context, client corev1client.PodsGetter, node string, resources []string, log *slog.Logger, see func([]allocate.Request)) {
+// WatchPods calls see with the requests of a node's pods for the resources, at first when the
+// API server has listed them and then whenever they change, until ctx ends. While the API
+// server is away nothing is called.
+func WatchPods(ctx context.Context, client corev1client.PodsGetter, node string, resources []string, log *slog.Logger,
+	see func([]allocate.Request),
+) {
 	said := map[string]bool{}
 	all := client.Pods(metav1.NamespaceAll)
-	follow(ctx, fields.OneTermEqualSelector("spec.nodeName", node), all.List, all.Watch, &corev1.Pod{}, strip, func(pods []*corev1.Pod) {
-		see(requests(pods, resources, log, said))
-	})
+	follow(ctx, fields.OneTermEqualSelector("spec.nodeName", node), all.List, all.Watch, &corev1.Pod{}, strip,
+		func(pods []*corev1.Pod) {
+			see(requests(pods, resources, log, said))
+		})
 }
 
-// requests returns those of all pods, the oldest pod first. A mistake in the annotations of a pod
-// is logged once.
+// requests returns those of all pods, the oldest pod first. A mistake in the annotations of a
+// pod is logged once.
 func requests(pods []*corev1.Pod, resources []string, log *slog.Logger, said map[string]bool) []allocate.Request {
 	pods = slices.SortedFunc(slices.Values(pods), func(a, b *corev1.Pod) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.UID, b.UID))
@@ -65,7 +68,10 @@ func strip(object any) (any, error) {
 		Name: pod.Name, Namespace: pod.Namespace, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
 		CreationTimestamp: pod.CreationTimestamp, Annotations: map[string]string{},
 	}}
-	for _, key := range []string{protocol.HAMiPolicyAnnotation, protocol.PolicyAnnotation, protocol.GPUsAnnotation, protocol.MACAAnnotation} {
+	for _, key := range []string{
+		protocol.HAMiPolicyAnnotation, protocol.PolicyAnnotation, protocol.GPUsAnnotation,
+		protocol.MACAAnnotation,
+	} {
 		if v, ok := pod.Annotations[key]; ok {
 			small.Annotations[key] = v
 		}

@@ -13,8 +13,8 @@ type Resource struct {
 	*Server
 	List  List
 	Modes []protocol.Mode
-	// VFIO is the Backend of GPUs for virtual machines; nil for other resources. These are served in all
-	// modes, as long as there are some.
+	// VFIO is the Backend of GPUs for virtual machines; nil for other resources. These are
+	// served in all modes, as long as there are some.
 	VFIO *VFIO
 
 	stop context.CancelFunc // ends the sessions; nil if there are none
@@ -23,8 +23,8 @@ type Resource struct {
 // serves reports whether the resource is that of the mode.
 func (r *Resource) serves(m protocol.Mode) bool { return slices.Contains(r.Modes, m) }
 
-// settle begins the sessions of a resource that is to be served. Those of another end when the kubelet
-// has been told that no device is left.
+// settle begins the sessions of a resource that is to be served. Those of another end when the
+// kubelet has been told that no device is left.
 func (r *Resource) settle(ctx context.Context, m protocol.Mode, all *sync.WaitGroup) {
 	devices, _ := r.list()
 	serves := r.serves(m) || (r.VFIO != nil && len(devices) > 0)

@@ -96,7 +96,8 @@ func (s *Server) Run(ctx context.Context) {
 		if errors.Is(err, errKubeletStarted) {
 			level = slog.LevelInfo
 		}
-		s.Log.Log(ctx, level, "the resource is not registered; trying again", "resource", s.Resource, "reason", err, "pause", pause.String())
+		s.Log.Log(ctx, level, "the resource is not registered; trying again", "resource", s.Resource, "reason", err, "pause",
+			pause.String())
 		select {
 		case <-ctx.Done():
 		case <-time.After(pause):

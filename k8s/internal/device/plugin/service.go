@@ -45,11 +45,14 @@ func (s service) ListAndWatch(_ *v1beta1.Empty, stream v1beta1.DevicePlugin_List
 	}
 }
 
-func (s service) GetPreferredAllocation(_ context.Context, r *v1beta1.PreferredAllocationRequest) (*v1beta1.PreferredAllocationResponse, error) {
+func (s service) GetPreferredAllocation(_ context.Context,
+	r *v1beta1.PreferredAllocationRequest,
+) (*v1beta1.PreferredAllocationResponse, error) {
 	answer := new(v1beta1.PreferredAllocationResponse)
 	for _, c := range r.ContainerRequests {
 		ids := s.Backend.Preferred(c.AvailableDeviceIDs, c.MustIncludeDeviceIDs, int(c.AllocationSize))
-		answer.ContainerResponses = append(answer.ContainerResponses, &v1beta1.ContainerPreferredAllocationResponse{DeviceIDs: ids})
+		answer.ContainerResponses = append(answer.ContainerResponses,
+			&v1beta1.ContainerPreferredAllocationResponse{DeviceIDs: ids})
 	}
 	return answer, nil
 }
@@ -67,7 +70,9 @@ func (s service) Allocate(_ context.Context, r *v1beta1.AllocateRequest) (*v1bet
 	return answer, nil
 }
 
-func (s service) PreStartContainer(_ context.Context, r *v1beta1.PreStartContainerRequest) (*v1beta1.PreStartContainerResponse, error) {
+func (s service) PreStartContainer(_ context.Context,
+	r *v1beta1.PreStartContainerRequest,
+) (*v1beta1.PreStartContainerResponse, error) {
 	if err := s.Backend.PreStart(r.DevicesIds); err != nil {
 		s.Log.Error("a container must not start", "ids", r.DevicesIds, "reason", err)
 		return nil, refused(err)

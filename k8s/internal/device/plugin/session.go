@@ -32,8 +32,8 @@ const (
 	// askTime is the time in which the kubelet connects and asks for the devices; it gives
 	// itself 10 s to connect.
 	askTime = 15 * time.Second
-	// lookTime is how often the sockets are looked at, in case the kernel drops an event, and how
-	// often the kubelet is asked what it knows.
+	// lookTime is how often the sockets are looked at, in case the kernel drops an event, and
+	// how often the kubelet is asked what it knows.
 	lookTime = 10 * time.Second
 	// eventTime is how long after an event in the directory the kubelet is asked: when another
 	// plugin of the resource ends, the kubelet drops this one with it, and keeps its stream.
@@ -121,11 +121,12 @@ func (s *Server) session(ctx context.Context) (err error) {
 	}
 }
 
-// checkKnown fails with errForgotten if the session is registered and lists healthy devices, but
-// the kubelet has none.
+// checkKnown fails with errForgotten if the session is registered and lists healthy devices,
+// but the kubelet has none.
 func (s *Server) checkKnown(ctx context.Context) error {
 	devices, _ := s.list()
-	if s.Known == nil || !s.Registered() || !slices.ContainsFunc(devices, func(d *v1beta1.Device) bool { return d.Health == v1beta1.Healthy }) {
+	if s.Known == nil || !s.Registered() ||
+		!slices.ContainsFunc(devices, func(d *v1beta1.Device) bool { return d.Health == v1beta1.Healthy }) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, endTime)

@@ -77,10 +77,13 @@ func (s *Slices) Allocate(ids []string) (*v1beta1.ContainerAllocateResponse, err
 
 // give answers for the pod of a lock. Whatever happens, the scheduler is told, and the lock is
 // released when the pod does not need it any more.
-func (t sliceTurn) give(ctx context.Context, locker Locker, lock foreign.Lock, ids []string) (*v1beta1.ContainerAllocateResponse, error) {
+func (t sliceTurn) give(ctx context.Context, locker Locker, lock foreign.Lock,
+	ids []string,
+) (*v1beta1.ContainerAllocateResponse, error) {
 	var err error
 	if lock.Pod == "" && !t.WithoutLock {
-		return nil, fmt.Errorf("no scheduler has locked the node (%s): slices are given only to the pod that the lock names", foreign.LockAnnotation)
+		return nil, fmt.Errorf("no scheduler has locked the node (%s): slices are given only to the pod that the lock names",
+			foreign.LockAnnotation)
 	}
 	if lock.Pod == "" {
 		if lock, err = t.State.view().onlyWaiting(); err != nil {
@@ -115,7 +118,8 @@ func (t sliceTurn) give(ctx context.Context, locker Locker, lock foreign.Lock, i
 // answered or refused a moment ago is waited for; neither the kubelet's list nor the API
 // server may show that yet.
 func (t sliceTurn) checkAsked(ctx context.Context, locker Locker, lock foreign.Lock, pod *corev1.Pod, count int) error {
-	if pod == nil || pod.Spec.NodeName != locker.Node || (pod.Status.Phase != corev1.PodPending && pod.Status.Phase != "") {
+	if pod == nil || pod.Spec.NodeName != locker.Node ||
+		(pod.Status.Phase != corev1.PodPending && pod.Status.Phase != "") {
 		return fmt.Errorf("pod %s/%s, which the lock of the node names, does not wait on this node", lock.Namespace, lock.Pod)
 	}
 	for late := time.Now().Add(t.Patience); ; time.Sleep(t.Patience / 20) {
@@ -131,7 +135,8 @@ func (t sliceTurn) checkAsked(ctx context.Context, locker Locker, lock foreign.L
 			return nil
 		}
 		if !time.Now().Before(late) {
-			return fmt.Errorf("pod %s/%s also waits for slices on this node, which is locked for %s/%s: only one that the lock names is given some",
+			return fmt.Errorf(
+				"pod %s/%s also waits for slices on this node, which is locked for %s/%s: only one that the lock names is given some",
 				pods[at].Namespace, pods[at].Name, lock.Namespace, lock.Pod)
 		}
 	}
@@ -199,7 +204,8 @@ func (t sliceTurn) release(ctx context.Context, lock foreign.Lock, pod *corev1.P
 		err = errors.Join(err, t.Locker.Release(ctx, lock))
 	}
 	if err != nil {
-		t.State.Log.Warn("the lock of the node is not released yet", "pod", lock.Pod, "namespace", lock.Namespace, "reason", err)
+		t.State.Log.Warn("the lock of the node is not released yet", "pod", lock.Pod, "namespace", lock.Namespace, "reason",
+			err)
 	}
 }
 
@@ -256,7 +262,8 @@ func (t sliceTurn) removeOrphans(ctx context.Context, v *nodeView) {
 func (t sliceTurn) writeSliceFiles() {
 	v := t.State.view()
 	said := ""
-	if err := t.Files.Set(v.snapshot.SliceFiles(v.record), func(f protocol.SliceFile) bool { return allocate.IsOwnAlias(f.Alias) }); err != nil {
+	if err := t.Files.Set(v.snapshot.SliceFiles(v.record),
+		func(f protocol.SliceFile) bool { return allocate.IsOwnAlias(f.Alias) }); err != nil {
 		said = err.Error()
 	}
 	if said != "" && said != t.said {

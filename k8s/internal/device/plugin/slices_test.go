@@ -31,7 +31,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/slicefile"
 )
 
-// slicing is an Allocator in ModeSGPU with a cluster and with a driver whose slices are in memory.
+// slicing is an Allocator in ModeSGPU with a cluster and with a driver whose slices are in
+// memory.
 type slicing struct {
 	*Allocator
 	t      *testing.T
@@ -190,8 +191,8 @@ func (s *slicing) state(pod string) string {
 	return word + " " + p.Annotations[foreign.PhaseAnnotation]
 }
 
-// sliced is a pod on the node for which a scheduler chose a slice of 10 percent of GPU 0 for each of its
-// containers.
+// sliced is a pod on the node for which a scheduler chose a slice of 10 percent of GPU 0 for
+// each of its containers.
 func sliced(name string, containers int, change ...func(*corev1.Pod)) *corev1.Pod {
 	part := `[{"uuid":"` + uuidOf(0) + `","compute":10,"vRam":1024}]`
 	p := &corev1.Pod{
@@ -277,8 +278,8 @@ func TestSlices(t *testing.T) {
 	}
 }
 
-// TestStaleList: a scheduler knows that a pod has ended, and chooses its GPU for one of another class,
-// before the kubelet is asked again what its pods have.
+// TestStaleList: a scheduler knows that a pod has ended, and chooses its GPU for one of
+// another class, before the kubelet is asked again what its pods have.
 func TestStaleList(t *testing.T) {
 	next := sliced("next", 1, func(p *corev1.Pod) { p.Annotations[foreign.QoSAnnotation] = gpu.QoSFixedShare })
 	first := sliced("first", 1)
@@ -318,8 +319,8 @@ func TestStaleList(t *testing.T) {
 	}
 }
 
-// TestLateNews: a scheduler chooses the GPU of a pod that has ended for one of another class, and the watch
-// of the plugin does not say so yet, or has never named that pod.
+// TestLateNews: a scheduler chooses the GPU of a pod that has ended for one of another class,
+// and the watch of the plugin does not say so yet, or has never named that pod.
 func TestLateNews(t *testing.T) {
 	for _, isKnown := range []bool{true, false} {
 		first := sliced("first", 1)

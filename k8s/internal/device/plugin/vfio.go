@@ -17,8 +17,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
-// VFIO is the Backend of GPUs that are bound to vfio-pci: it gives a container, such as that of a virtual
-// machine of KubeVirt, the device nodes of their IOMMU groups.
+// VFIO is the Backend of GPUs that are bound to vfio-pci: it gives a container, such as that
+// of a virtual machine of KubeVirt, the device nodes of their IOMMU groups.
 type VFIO struct {
 	Root       *hostfs.Root // of the host
 	EngineRoot string       // as in allocate.Form
@@ -32,14 +32,15 @@ const (
 	SharedGroup = "shared-vfio-group"
 )
 
-// Set takes the devices, and returns them with their health. GPUs that share an IOMMU group are unhealthy:
-// who opens the group first controls all of them, also those of another pod.
+// Set takes the devices, and returns them with their health. GPUs that share an IOMMU group
+// are unhealthy: who opens the group first controls all of them, also those of another pod.
 func (v *VFIO) Set(devices []inventory.Device) []inventory.Device {
 	devices = slices.Clone(devices)
 	first := map[string]int{} // GPU of each group
 	share := func(d *inventory.Device, group string, with gpu.BDF) {
 		d.Healthy, d.Code = false, SharedGroup
-		d.Reason = fmt.Sprintf("it shares IOMMU group %s with %s, and one virtual machine could control both: switch on ACS in the firmware", path.Base(group), with)
+		d.Reason = fmt.Sprintf(
+			"it shares IOMMU group %s with %s, and one virtual machine could control both: switch on ACS in the firmware", path.Base(group), with)
 	}
 	for i := range devices {
 		d := &devices[i]
@@ -65,7 +66,8 @@ var groupNumber = regexp.MustCompile(`^[0-9]{1,9}$`)
 func (v *VFIO) group(d inventory.Device) (string, error) {
 	at, err := v.Root.Resolve("/sys/bus/pci/devices/" + d.BDF.String() + "/iommu_group")
 	if err != nil || !groupNumber.MatchString(path.Base(at)) {
-		return "", errors.New("it has no IOMMU group: the IOMMU of this host is off (kernel option intel_iommu=on or amd_iommu=on)")
+		return "",
+			errors.New("it has no IOMMU group: the IOMMU of this host is off (kernel option intel_iommu=on or amd_iommu=on)")
 	}
 	node := "/dev/vfio/" + path.Base(at)
 	if _, err := v.Root.Device(node); err != nil {
@@ -74,7 +76,8 @@ func (v *VFIO) group(d inventory.Device) (string, error) {
 	return node, nil
 }
 
-// Preferred implements Backend: virtual machines do not use MetaXLink, and the kubelet chooses by NUMA node.
+// Preferred implements Backend: virtual machines do not use MetaXLink, and the kubelet chooses
+// by NUMA node.
 func (v *VFIO) Preferred([]string, []string, int) []string { return nil }
 
 // Allocate implements Backend.
@@ -83,9 +86,11 @@ func (v *VFIO) Allocate(ids []string) (*v1beta1.ContainerAllocateResponse, error
 	if err != nil {
 		return nil, err
 	}
-	answer := &v1beta1.ContainerAllocateResponse{Envs: map[string]string{protocol.VFIOVariable: strings.Join(slices.Sorted(slices.Values(ids)), ",")}}
+	answer := &v1beta1.ContainerAllocateResponse{Envs: map[string]string{protocol.VFIOVariable: strings.Join(
+		slices.Sorted(slices.Values(ids)), ",")}}
 	for _, node := range nodes {
-		answer.Devices = append(answer.Devices, &v1beta1.DeviceSpec{HostPath: path.Join("/", v.EngineRoot, node), ContainerPath: node, Permissions: "rw"})
+		answer.Devices = append(answer.Devices,
+			&v1beta1.DeviceSpec{HostPath: path.Join("/", v.EngineRoot, node), ContainerPath: node, Permissions: "rw"})
 	}
 	return answer, nil
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
-// TestVFIO gives virtual machines GPUs that are bound to vfio-pci, which are four of the node: one has an
-// IOMMU group, one none, and two share one.
+// TestVFIO gives virtual machines GPUs that are bound to vfio-pci, which are four of the node:
+// one has an IOMMU group, one none, and two share one.
 func TestVFIO(t *testing.T) {
 	a, node := allocator(t, t.TempDir(), "boot", new(strings.Builder))
 	node.GPUs = append([]gpu.GPU{}, node.GPUs...)

@@ -54,12 +54,13 @@ func (k *Koordlet) write(gpus []foreign.KoordletGPU) error {
 		return err
 	}
 	removeLeft(temporary)
-	_, err = atomicfile.Write(filepath.Join(k.Dir, foreign.KoordletFile), append(text, '\n'), atomicfile.Options{Perm: 0o644, Dir: temporary})
+	_, err = atomicfile.Write(filepath.Join(k.Dir, foreign.KoordletFile), append(text, '\n'),
+		atomicfile.Options{Perm: 0o644, Dir: temporary})
 	return err
 }
 
-// leftTime is the age from which a temporary file is not that of the plugin which takes over or hands over
-// at an update.
+// leftTime is the age from which a temporary file is not that of the plugin which takes over
+// or hands over at an update.
 const leftTime = time.Minute
 
 // removeLeft removes what killed writers left. What cannot be removed costs space only.
@@ -73,9 +74,9 @@ func removeLeft(dir string) {
 	}
 }
 
-// koordletGPUs returns the GPUs that Koordinator may give: those with a UUID that are not excluded
-// and have no virtual functions. One that is in use outside Kubernetes is unhealthy, because
-// Koordinator chooses by itself and knows no other reason not to give a GPU.
+// koordletGPUs returns the GPUs that Koordinator may give: those with a UUID that are not
+// excluded and have no virtual functions. One that is in use outside Kubernetes is unhealthy,
+// because Koordinator chooses by itself and knows no other reason not to give a GPU.
 func koordletGPUs(f Facts, minors []int, links map[int][]foreign.KoordletLink) []foreign.KoordletGPU {
 	list := []foreign.KoordletGPU{}
 	for _, g := range f.Node.GPUs {
@@ -101,9 +102,9 @@ func koordletGPUs(f Facts, minors []int, links map[int][]foreign.KoordletLink) [
 	return list
 }
 
-// minorsOf returns the numbers by which Koordinator knows the GPUs of the Node: their indices as long
-// as none is missing. The number of a GPU does not change when another falls off the bus, because
-// Koordinator counts by it what the pods have.
+// minorsOf returns the numbers by which Koordinator knows the GPUs of the Node: their indices
+// as long as none is missing. The number of a GPU does not change when another falls off the
+// bus, because Koordinator counts by it what the pods have.
 func minorsOf(f Facts) []int {
 	minors := make([]int, len(f.Node.GPUs))
 	for _, g := range f.Node.GPUs {

@@ -91,8 +91,8 @@ func TestKoordlet(t *testing.T) {
 	}
 }
 
-// TestKoordletMissing: a GPU that falls off the bus does not change the minors of others, and the
-// links of the others name these.
+// TestKoordletMissing: a GPU that falls off the bus does not change the minors of others, and
+// the links of the others name these.
 func TestKoordletMissing(t *testing.T) {
 	f, _ := facts(t, "c500-8")
 	k := Koordlet{Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler)}
@@ -134,8 +134,8 @@ func TestKoordletMissing(t *testing.T) {
 	}
 }
 
-// TestKoordletFile: the file is complete at any time, is not written again if nothing changed, and
-// an error is logged once and tried again.
+// TestKoordletFile: the file is complete at any time, is not written again if nothing changed,
+// and an error is logged once and tried again.
 func TestKoordletFile(t *testing.T) {
 	f, _ := facts(t, "c500-8")
 	var log bytes.Buffer

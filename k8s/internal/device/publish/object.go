@@ -29,9 +29,11 @@ type appliedStatus struct {
 	Conditions []corev1.NodeCondition `json:"conditions"`
 }
 
-// nodeText returns our part of the Node with that name and UID. Without a UID, the API server would
-// make a Node that is gone anew.
-func nodeText(name string, uid types.UID, annotations map[string]string, conditions ...corev1.NodeCondition) ([]byte, error) {
+// nodeText returns our part of the Node with that name and UID. Without a UID, the API server
+// would make a Node that is gone anew.
+func nodeText(name string, uid types.UID, annotations map[string]string,
+	conditions ...corev1.NodeCondition,
+) ([]byte, error) {
 	a := applied{APIVersion: "v1", Kind: "Node"}
 	a.Metadata.Name, a.Metadata.UID, a.Metadata.Annotations = name, uid, annotations
 	if len(conditions) > 0 {
@@ -40,8 +42,8 @@ func nodeText(name string, uid types.UID, annotations map[string]string, conditi
 	return json.Marshal(a)
 }
 
-// conditionsOf returns the conditions of the Values. before are those that the Node has; the time of
-// one stays if its status does.
+// conditionsOf returns the conditions of the Values. before are those that the Node has; the
+// time of one stays if its status does.
 func conditionsOf(v Values, before []corev1.NodeCondition, at time.Time) (all []corev1.NodeCondition) {
 	now := metav1.NewTime(at.UTC().Truncate(time.Second))
 	for _, c := range v.Conditions {
@@ -69,10 +71,13 @@ type Notice struct {
 	Message string
 }
 
-// healthNotice returns the Notice about a change of health, and false if there is none: a GPU that
-// is healthy from the beginning.
+// healthNotice returns the Notice about a change of health, and false if there is none: a GPU
+// that is healthy from the beginning.
 func healthNotice(c health.Change) (Notice, bool) {
-	reason := map[string]string{health.Healthy: "MetaXGPUHealthy", health.Unhealthy: "MetaXGPUUnhealthy", health.Unknown: "MetaXGPUUnknown"}[c.Health]
+	reason := map[string]string{
+		health.Healthy: "MetaXGPUHealthy", health.Unhealthy: "MetaXGPUUnhealthy",
+		health.Unknown: "MetaXGPUUnknown",
+	}[c.Health]
 	healthy := c.Health == health.Healthy
 	return Notice{reason, !healthy, describe(c.Condition)}, !healthy || c.Before != ""
 }
@@ -94,6 +99,7 @@ func eventOf(node string, n Notice, now time.Time) corev1.Event {
 		InvolvedObject: corev1.ObjectReference{Kind: "Node", Name: node, UID: types.UID(node), APIVersion: "v1"},
 		Reason:         n.Reason, Type: kind, Message: fmt.Sprintf("%.1000s", n.Message),
 		FirstTimestamp: at, LastTimestamp: at, Count: 1,
-		Source: corev1.EventSource{Component: protocol.Device, Host: node}, ReportingController: protocol.Device, ReportingInstance: node,
+		Source: corev1.EventSource{Component: protocol.Device, Host: node}, ReportingController: protocol.Device,
+		ReportingInstance: node,
 	}
 }

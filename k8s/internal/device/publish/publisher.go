@@ -52,8 +52,8 @@ func New(client API, node string, log *slog.Logger) *Publisher {
 	return &Publisher{client: client, node: node, log: log, wake: make(chan struct{}, 1)}
 }
 
-// rewriteTime is how long a write is trusted. After it, the same values are written again, which
-// changes nothing in a Node that still has them.
+// rewriteTime is how long a write is trusted. After it, the same values are written again,
+// which changes nothing in a Node that still has them.
 const rewriteTime = 10 * time.Minute
 
 // isWritten reports whether the Node should have the values.
@@ -64,8 +64,8 @@ func (p *Publisher) isWritten(v Values) bool {
 // maxNotices is how many notices wait for the API server; the oldest go first.
 const maxNotices = 256
 
-// Set gives the Publisher the newest Facts, the changes of health since the last ones, and what else
-// happened. It does not wait.
+// Set gives the Publisher the newest Facts, the changes of health since the last ones, and
+// what else happened. It does not wait.
 func (p *Publisher) Set(f Facts, changes []health.Change, more ...Notice) {
 	p.mu.Lock()
 	p.facts = &f
@@ -178,7 +178,10 @@ func (p *Publisher) readNode(ctx context.Context) error {
 	}
 	p.uid, p.conditions = n.UID, []corev1.NodeCondition{}
 	for _, c := range n.Status.Conditions {
-		if slices.Contains([]corev1.NodeConditionType{protocol.UnhealthyCondition, protocol.LostCondition, protocol.ModePendingCondition}, c.Type) {
+		if slices.Contains([]corev1.NodeConditionType{
+			protocol.UnhealthyCondition, protocol.LostCondition,
+			protocol.ModePendingCondition,
+		}, c.Type) {
 			p.conditions = append(p.conditions, c)
 		}
 	}
@@ -189,7 +192,8 @@ func (p *Publisher) readNode(ctx context.Context) error {
 func (p *Publisher) writeNode(ctx context.Context, v Values) error {
 	state := v.State
 	state.Generation = p.generation
-	if p.written == nil || !reflect.DeepEqual(v.State, p.written.State) || !reflect.DeepEqual(v.Annotations, p.written.Annotations) {
+	if p.written == nil || !reflect.DeepEqual(v.State, p.written.State) ||
+		!reflect.DeepEqual(v.Annotations, p.written.Annotations) {
 		state.Generation++
 	}
 	annotations := maps.Clone(v.Annotations)
@@ -223,12 +227,13 @@ func (p *Publisher) writeNode(ctx context.Context, v Values) error {
 
 func (p *Publisher) apply(ctx context.Context, text []byte, subresources ...string) error {
 	force := true // the keys are ours, whoever wrote them before
-	_, err := p.client.Nodes().Patch(ctx, p.node, types.ApplyPatchType, text, metav1.PatchOptions{FieldManager: protocol.Device, Force: &force}, subresources...)
+	_, err := p.client.Nodes().Patch(ctx, p.node, types.ApplyPatchType, text,
+		metav1.PatchOptions{FieldManager: protocol.Device, Force: &force}, subresources...)
 	return err
 }
 
-// maxRefused is how often an Event may be refused, if none was written since the first time: a server that
-// has just started also forbids what it permits a moment later.
+// maxRefused is how often an Event may be refused, if none was written since the first time: a
+// server that has just started also forbids what it permits a moment later.
 const maxRefused = 4
 
 // writeEvents writes the Events of the notices. Those that are written do not come again if a
@@ -250,7 +255,8 @@ func (p *Publisher) writeEvents(ctx context.Context) error {
 		if !objects.IsRefusal(err) {
 			p.refused = 0
 		} else if p.refused++; p.refused >= maxRefused {
-			p.log.Warn("an Event is lost: the API server refuses it", "reason", notice.Reason, "message", notice.Message, "error", err.Error())
+			p.log.Warn("an Event is lost: the API server refuses it", "reason", notice.Reason, "message", notice.Message,
+				"error", err.Error())
 			continue
 		}
 		if err != nil {

@@ -37,7 +37,8 @@ func newAPI() *api {
 		ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u", Annotations: map[string]string{"other": "1"}},
 		Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
 	})}
-	// An API server keeps what a manager applied to the status apart from the rest; the fake does not.
+	// An API server keeps what a manager applied to the status apart from the rest; the fake
+	// does not.
 	a.PrependReactor("patch", "nodes", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		patch := action.(clienttesting.PatchActionImpl)
 		if patch.Subresource != "status" {
@@ -274,7 +275,8 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestRefusedEvents: Events that the API server does not take hold up neither the Node nor those after them.
+// TestRefusedEvents: Events that the API server does not take hold up neither the Node nor
+// those after them.
 func TestRefusedEvents(t *testing.T) {
 	for name, deny := range map[string]error{
 		"quota":   apierrors.NewForbidden(corev1.Resource("events"), "", errors.New("exceeded quota")),

@@ -63,8 +63,8 @@ type maker struct {
 	last   Values
 }
 
-// values returns the values of Facts. An error says which annotations are left out and why; the
-// other values are valid nevertheless.
+// values returns the values of Facts. An error says which annotations are left out and why;
+// the other values are valid nevertheless.
 func (m *maker) values(f Facts) (Values, error) {
 	if m.static == nil || !reflect.DeepEqual(m.node, f.Node) {
 		m.set(f.Node)
@@ -78,7 +78,10 @@ func (m *maker) values(f Facts) (Values, error) {
 	} else {
 		v.Annotations[protocol.ScoresAnnotation], v.Annotations[protocol.LossesAnnotation] = scores.String(), losses.String()
 	}
-	for name, text := range map[string]string{foreign.RegistrationAnnotation: f.Registration, protocol.FaultsAnnotation: faultsText(f)} {
+	for name, text := range map[string]string{
+		foreign.RegistrationAnnotation: f.Registration,
+		protocol.FaultsAnnotation:      faultsText(f),
+	} {
 		if delete(v.Annotations, name); text != "" {
 			v.Annotations[name] = text
 		}
@@ -160,12 +163,19 @@ func unhealthy(s health.State) Condition {
 		}
 	}
 	if len(broken) == 0 {
-		return Condition{Type: protocol.UnhealthyCondition, True: false, Reason: "AllGPUsHealthy", Message: wording.Count(len(s.GPUs), "GPU") + ", all healthy"}
+		return Condition{
+			Type: protocol.UnhealthyCondition, True: false, Reason: "AllGPUsHealthy",
+			Message: wording.Count(len(s.GPUs), "GPU") + ", all healthy",
+		}
 	}
-	return Condition{Type: protocol.UnhealthyCondition, True: true, Reason: "GPUsUnhealthy", Message: wording.Short(strings.Join(broken, "; "), maxMessage)}
+	return Condition{
+		Type: protocol.UnhealthyCondition, True: true, Reason: "GPUsUnhealthy",
+		Message: wording.Short(strings.Join(broken, "; "), maxMessage),
+	}
 }
 
-// lostCondition says whether GPUs are lost to the pods that have them, and which, for people and for programs that repair nodes.
+// lostCondition says whether GPUs are lost to the pods that have them, and which, for people
+// and for programs that repair nodes.
 func lostCondition(s health.State) Condition {
 	var gone []string
 	for _, c := range s.GPUs {
@@ -174,16 +184,23 @@ func lostCondition(s health.State) Condition {
 		}
 	}
 	if len(gone) == 0 {
-		return Condition{Type: protocol.LostCondition, Reason: "NoGPULost", Message: "no GPU is lost to the pods that have it"}
+		return Condition{
+			Type: protocol.LostCondition, Reason: "NoGPULost",
+			Message: "no GPU is lost to the pods that have it",
+		}
 	}
-	return Condition{Type: protocol.LostCondition, True: true, Reason: "GPUsLost", Message: wording.Short(strings.Join(gone, "; "), maxMessage)}
+	return Condition{
+		Type: protocol.LostCondition, True: true, Reason: "GPUsLost",
+		Message: wording.Short(strings.Join(gone, "; "), maxMessage),
+	}
 }
 
 func isLost(c health.Condition) bool { return c.Health == health.Unhealthy && protocol.IsFatal(c.Code) }
 
 // pending says whether the mode is not the configured one, and why.
 func pending(f Facts) Condition {
-	c := Condition{Type: protocol.ModePendingCondition, True: false, Reason: "ModeAsConfigured", Message: "mode " + string(f.Mode)}
+	c := Condition{Type: protocol.ModePendingCondition, True: false, Reason: "ModeAsConfigured", Message: "mode " +
+		string(f.Mode)}
 	if f.Blocked != "" {
 		c = Condition{Type: protocol.ModePendingCondition, True: true, Reason: "ModeNotAsConfigured", Message: f.Blocked}
 	}

@@ -65,7 +65,8 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestFaults: only while a GPU is lost there is a record of it, with the pods that have it and with no other.
+// TestFaults: only while a GPU is lost there is a record of it, with the pods that have it and
+// with no other.
 func TestFaults(t *testing.T) {
 	f, _ := facts(t, "c500-8", 3)
 	f.State.GPUs[5].Health, f.State.GPUs[5].Code = health.Unhealthy, health.NoDeviceNodes

@@ -1,8 +1,8 @@
 // Package slicer makes and removes the slices of pods by the node tool's package sgpu, in a
 // container that may run the vendor's software.
 //
-// It removes only slices that were made for pods. A GPU is switched to slice mode for its first
-// slice and back after the last, so that a GPU without slices can be given whole.
+// It removes only slices that were made for pods. A GPU is switched to slice mode for its
+// first slice and back after the last, so that a GPU without slices can be given whole.
 package slicer
 
 import (
@@ -24,8 +24,8 @@ type Slicer struct {
 	Changer func() (sgpu.Changer, error)
 }
 
-// Change is a function of a reader.Host. A slice with the alias of a new one is removed before: it
-// was that of a pod of the same name.
+// Change is a function of a reader.Host. A slice with the alias of a new one is removed
+// before: it was that of a pod of the same name.
 func (s Slicer) Change(ctx context.Context, c reader.Change) (gpu.Node, error) {
 	changer, err := s.Changer()
 	if err != nil {
@@ -86,7 +86,9 @@ func removeSlice(ctx context.Context, changer sgpu.Changer, n gpu.Node, a reader
 }
 
 // makeSlice makes a slice of a GPU, after others of the same Change.
-func makeSlice(ctx context.Context, changer sgpu.Changer, n gpu.Node, r mxsml.SliceRequest, before []mxsml.SliceRequest) error {
+func makeSlice(ctx context.Context, changer sgpu.Changer, n gpu.Node, r mxsml.SliceRequest,
+	before []mxsml.SliceRequest,
+) error {
 	at := slices.IndexFunc(n.GPUs, func(g gpu.GPU) bool { return g.BDF == r.BDF })
 	if at < 0 {
 		return fmt.Errorf("there is no GPU %s", r.BDF)

@@ -25,17 +25,24 @@ var (
 	PowerLimit  = ofGPU("metax_gpu_power_limit_watts", "Power that the board may draw")
 	LinksUp     = ofGPU("metax_gpu_links_up", "Ports of MetaXLink that are trained")
 	LinksLost   = ofGPU("metax_gpu_links_lost", "MetaXLinks to other GPUs that are down or missing")
-	ECCErrors   = ofGPU("metax_gpu_ecc_errors_total", "Memory errors of the GPU since its driver was loaded", "memory", "kind")
-	Retired     = ofGPU("metax_gpu_retired_pages", "Pages of the GPU's memory that are not used any more because of memory errors")
-	Info        = Family{"metax_gpu_info", "Always 1; the labels describe the GPU", []string{"gpu", "uuid", "bdf", "model", "product", "numa", "link_domain"}}
+	ECCErrors   = ofGPU("metax_gpu_ecc_errors_total", "Memory errors of the GPU since its driver was loaded", "memory",
+		"kind")
+	Retired = ofGPU("metax_gpu_retired_pages",
+		"Pages of the GPU's memory that are not used any more because of memory errors")
+	Info = Family{
+		"metax_gpu_info", "Always 1; the labels describe the GPU",
+		[]string{"gpu", "uuid", "bdf", "model", "product", "numa", "link_domain"},
+	}
 )
 
 // The families of a GPU's further measures, in base units.
 var (
-	Clock          = ofGPU("metax_gpu_clock_hertz", "Clock frequency of a unit of the GPU", "unit")
-	Throttled      = ofGPU("metax_gpu_clock_throttle_reasons", "Why clocks are lower than they could be, as bits of the driver's; 0 if they are not")
-	Level          = ofGPU("metax_gpu_performance_level", "Performance level of the compute units; higher is faster")
-	CodecUse       = ofGPU("metax_gpu_codec_utilization_ratio", "Share of time in which an encoder or decoder works, from 0 to 1", "unit")
+	Clock     = ofGPU("metax_gpu_clock_hertz", "Clock frequency of a unit of the GPU", "unit")
+	Throttled = ofGPU("metax_gpu_clock_throttle_reasons",
+		"Why clocks are lower than they could be, as bits of the driver's; 0 if they are not")
+	Level    = ofGPU("metax_gpu_performance_level", "Performance level of the compute units; higher is faster")
+	CodecUse = ofGPU("metax_gpu_codec_utilization_ratio",
+		"Share of time in which an encoder or decoder works, from 0 to 1", "unit")
 	HBMTemperature = ofGPU("metax_gpu_hbm_temperature_celsius", "Temperature of the GPU's memory")
 	BoardTemp      = ofGPU("metax_gpu_board_temperature_celsius", "Temperature of the board's voltage regulators")
 	OpticalTemp    = ofGPU("metax_gpu_optical_module_temperature_celsius", "Temperature of an optical module", "module")
@@ -43,20 +50,24 @@ var (
 	SystemTotal    = ofGPU("metax_gpu_system_memory_total_bytes", "Memory of the host that the GPU may use")
 	PCIeSpeed      = ofGPU("metax_gpu_pcie_transfers_per_second", "Speed of a lane of the PCIe link")
 	PCIeLanes      = ofGPU("metax_gpu_pcie_lanes", "Lanes of the PCIe link")
-	PCIeMaxSpeed   = ofGPU("metax_gpu_pcie_max_transfers_per_second", "Speed of a lane that the GPU and the bridge above it can have")
-	PCIeMaxLanes   = ofGPU("metax_gpu_pcie_max_lanes", "Lanes that the GPU and the bridge above it can have")
-	PCIeRate       = ofGPU("metax_gpu_pcie_bytes_per_second", "Throughput of PCIe", "direction")
-	EthernetRate   = ofGPU("metax_gpu_ethernet_bytes_per_second", "Throughput of Ethernet", "direction")
-	PCIEvents      = ofGPU("metax_gpu_pci_events_total", "Events of PCIe that the driver counted", "type", "event")
-	RASErrors      = ofGPU("metax_gpu_ras_errors_total", "Errors in a register of a unit that has any", "register", "kind")
-	RASStatus      = ofGPU("metax_gpu_ras_status", "Content of a status register of a unit", "register")
-	LogErrors      = ofGPU("metax_gpu_log_errors_total", "Errors that the driver wrote to the kernel's log in this boot", "module", "level")
-	LogEID         = ofGPU("metax_gpu_log_eid", "Number of an error that the driver wrote to the kernel's log in this boot", "text")
-	PortSpeed      = ofGPU("metax_gpu_link_transfers_per_second", "Speed of a lane of a port of MetaXLink; 0 if it is down", "port")
-	PortLanes      = ofGPU("metax_gpu_link_lanes", "Lanes of a port of MetaXLink; 0 if it is down", "port")
-	PortRate       = ofGPU("metax_gpu_link_bytes_per_second", "Throughput of a port of MetaXLink", "port", "direction")
-	PortBytes      = ofGPU("metax_gpu_link_bytes_total", "Bytes that a port of MetaXLink has carried", "port", "direction")
-	PortErrors     = ofGPU("metax_gpu_link_errors_total", "Transmission errors of a port of MetaXLink", "port", "kind")
+	PCIeMaxSpeed   = ofGPU("metax_gpu_pcie_max_transfers_per_second",
+		"Speed of a lane that the GPU and the bridge above it can have")
+	PCIeMaxLanes = ofGPU("metax_gpu_pcie_max_lanes", "Lanes that the GPU and the bridge above it can have")
+	PCIeRate     = ofGPU("metax_gpu_pcie_bytes_per_second", "Throughput of PCIe", "direction")
+	EthernetRate = ofGPU("metax_gpu_ethernet_bytes_per_second", "Throughput of Ethernet", "direction")
+	PCIEvents    = ofGPU("metax_gpu_pci_events_total", "Events of PCIe that the driver counted", "type", "event")
+	RASErrors    = ofGPU("metax_gpu_ras_errors_total", "Errors in a register of a unit that has any", "register", "kind")
+	RASStatus    = ofGPU("metax_gpu_ras_status", "Content of a status register of a unit", "register")
+	LogErrors    = ofGPU("metax_gpu_log_errors_total", "Errors that the driver wrote to the kernel's log in this boot",
+		"module", "level")
+	LogEID = ofGPU("metax_gpu_log_eid", "Number of an error that the driver wrote to the kernel's log in this boot",
+		"text")
+	PortSpeed = ofGPU("metax_gpu_link_transfers_per_second", "Speed of a lane of a port of MetaXLink; 0 if it is down",
+		"port")
+	PortLanes  = ofGPU("metax_gpu_link_lanes", "Lanes of a port of MetaXLink; 0 if it is down", "port")
+	PortRate   = ofGPU("metax_gpu_link_bytes_per_second", "Throughput of a port of MetaXLink", "port", "direction")
+	PortBytes  = ofGPU("metax_gpu_link_bytes_total", "Bytes that a port of MetaXLink has carried", "port", "direction")
+	PortErrors = ofGPU("metax_gpu_link_errors_total", "Transmission errors of a port of MetaXLink", "port", "kind")
 )
 
 // The families of a slice, which have its user.
@@ -69,9 +80,15 @@ var (
 
 // The families of a node.
 var (
-	GPUs       = Family{"metax_gpus", "GPUs that the node has had since the exporter started, missing ones too", nil}
-	Software   = Family{"metax_software_info", "Always 1; the labels are versions and the driver's mode", []string{"driver", "driver_mode", "maca"}}
-	SourceUp   = Family{"metax_exporter_source_up", "Whether the last question to a source was answered", []string{"source"}}
+	GPUs     = Family{"metax_gpus", "GPUs that the node has had since the exporter started, missing ones too", nil}
+	Software = Family{
+		"metax_software_info", "Always 1; the labels are versions and the driver's mode",
+		[]string{"driver", "driver_mode", "maca"},
+	}
+	SourceUp = Family{
+		"metax_exporter_source_up", "Whether the last question to a source was answered",
+		[]string{"source"},
+	}
 	LookTime   = Family{"metax_exporter_look_timestamp_seconds", "Time of the last look at the health of the GPUs", nil}
 	LookFailed = Family{"metax_exporter_look_failed", "Whether the last look at the health of the GPUs failed", nil}
 )
@@ -79,9 +96,11 @@ var (
 // Families returns all, in the order of the documentation.
 func Families() []Family {
 	return []Family{
-		Healthy, Problem, Users, Utilization, MemoryUsed, MemoryTotal, Temperature, Power, PowerLimit, LinksUp, LinksLost, ECCErrors, Retired, Info,
+		Healthy, Problem, Users, Utilization, MemoryUsed, MemoryTotal, Temperature, Power, PowerLimit, LinksUp, LinksLost,
+		ECCErrors, Retired, Info,
 		Clock, Throttled, Level, CodecUse, HBMTemperature, BoardTemp, OpticalTemp, SystemUsed, SystemTotal,
-		PCIeSpeed, PCIeLanes, PCIeMaxSpeed, PCIeMaxLanes, PCIeRate, EthernetRate, PCIEvents, RASErrors, RASStatus, LogErrors, LogEID,
+		PCIeSpeed, PCIeLanes, PCIeMaxSpeed, PCIeMaxLanes, PCIeRate, EthernetRate, PCIEvents, RASErrors, RASStatus, LogErrors,
+		LogEID,
 		PortSpeed, PortLanes, PortRate, PortBytes, PortErrors, SliceCompute, SliceUse, SliceUsed, SliceTotal,
 		GPUs, Software, SourceUp, LookTime, LookFailed,
 	}
@@ -92,5 +111,6 @@ func ofGPU(name, help string, more ...string) Family {
 	return Family{name, help, append(gpuLabels[:len(gpuLabels):len(gpuLabels)], more...)}
 }
 
-// ofSlice is a family of a slice, which has the labels of its GPU, and those of the slice's user.
+// ofSlice is a family of a slice, which has the labels of its GPU, and those of the slice's
+// user.
 func ofSlice(name, help string) Family { return ofGPU(name, help, "slice", "slice_uuid") }

@@ -101,7 +101,10 @@ func (s Snapshot) sendSlices(send func(f Family, value float64, user User, more 
 			send(SliceCompute, float64(of.ComputePercent)*percent, user, index, of.UUID)
 		}
 		m := sliceMeasures(of, r)
-		for _, v := range []rendering{{of: gpu.SlicePercent, family: SliceUse, unit: percent, labels: nil}, {of: gpu.UsedKiB, family: SliceUsed, unit: kib, labels: nil}, {of: gpu.TotalKiB, family: SliceTotal, unit: kib, labels: nil}} {
+		for _, v := range []rendering{{of: gpu.SlicePercent, family: SliceUse, unit: percent, labels: nil}, {
+			of:     gpu.UsedKiB,
+			family: SliceUsed, unit: kib, labels: nil,
+		}, {of: gpu.TotalKiB, family: SliceTotal, unit: kib, labels: nil}} {
 			if value, ok := m[v.of]; ok {
 				send(v.family, value*v.unit, user, index, of.UUID)
 			}

@@ -17,7 +17,8 @@ import (
 type Collector struct {
 	// Take is called at every scrape, also at the same time as another.
 	Take func() Snapshot
-	// Hostname is the node's name in the metrics with the vendor's names; empty for none of them.
+	// Hostname is the node's name in the metrics with the vendor's names; empty for none of
+	// them.
 	Hostname string
 }
 
@@ -59,8 +60,8 @@ func (c Collector) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// kind is untyped for metrics with the vendor's names that end as Prometheus has it for counters and
-// histograms: the vendor calls them gauges.
+// kind is untyped for metrics with the vendor's names that end as Prometheus has it for
+// counters and histograms: the vendor calls them gauges.
 func (f Family) kind() prometheus.ValueType {
 	isVendors := strings.HasPrefix(f.Name, "mx_")
 	isTotal := strings.HasSuffix(f.Name, "_total")

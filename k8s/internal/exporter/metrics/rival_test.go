@@ -30,12 +30,14 @@ import (
 // exporterVar names a checkout of the vendor's exporter with its library in dep.
 const exporterVar = "METAX_TEST_MXEXPORTER"
 
-// recorded are the hosts with a recorded answer of the vendor's exporter, and the GPUs that are in it.
+// recorded are the hosts with a recorded answer of the vendor's exporter, and the GPUs that
+// are in it.
 var recorded = map[string][]int{"c500-8": {0}, "inactive": {3}, "busy": {0, 7}}
 
-// TestVendor: each series that the vendor's exporter 2.2.11 prints for a GPU of a host is there, with the same
-// value, and no other with its names. The exporter's answers are in testdata; with a checkout of it, it runs as root
-// over each host, and -update writes its answers.
+// TestVendor: each series that the vendor's exporter 2.2.11 prints for a GPU of a host is
+// there, with the same value, and no other with its names. The exporter's answers are in
+// testdata; with a checkout of it, it runs as root over each host, and -update writes its
+// answers.
 func TestVendor(t *testing.T) {
 	for _, h := range vendorlib.Hosts(t, standin.SMI(t)) {
 		gpus, ok := recorded[h.Name]
@@ -92,7 +94,8 @@ func TestVendor(t *testing.T) {
 	}
 }
 
-// scrape runs the vendor's exporter over a tree until it has measured, which its own pauses delay by half a minute.
+// scrape runs the vendor's exporter over a tree until it has measured, which its own pauses
+// delay by half a minute.
 func scrape(t *testing.T, checkout, tree string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -147,8 +150,9 @@ var (
 	numberOf = regexp.MustCompile(`deviceId="(\d+)"`)
 )
 
-// ofGPUs are the series with the vendor's names of GPUs and slices, with the UUID of the GPU in place of its number:
-// the vendor counts virtual functions too. Of a GPU that is split into them it has no UUID.
+// ofGPUs are the series with the vendor's names of GPUs and slices, with the UUID of the GPU
+// in place of its number: the vendor counts virtual functions too. Of a GPU that is split into
+// them it has no UUID.
 func ofGPUs(t *testing.T, text string) map[string]float64 {
 	t.Helper()
 	uuids, all := map[string]string{}, map[string]float64{}

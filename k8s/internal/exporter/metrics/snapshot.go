@@ -44,11 +44,13 @@ type User struct {
 	Lease                     string // empty for a container
 }
 
-// UsersOf returns the users of each GPU of the node, each once, sorted. A container has a GPU if
-// one of its devices has the GPU's UUID as its id, or as the beginning of its id, as virtual
-// functions ("<UUID>-vf0") and shares ("<UUID>::0") have. The ids of devices that are slices only count:
-// parts say, by the UUIDs of slices and GPUs, which id they belong to.
-func UsersOf(n gpu.Node, containers []podresources.Container, parts map[string]protocol.SliceFile, leases []usage.Lease) map[gpu.BDF][]User {
+// UsersOf returns the users of each GPU of the node, each once, sorted. A container has a GPU
+// if one of its devices has the GPU's UUID as its id, or as the beginning of its id, as
+// virtual functions ("<UUID>-vf0") and shares ("<UUID>::0") have. The ids of devices that are
+// slices only count: parts say, by the UUIDs of slices and GPUs, which id they belong to.
+func UsersOf(n gpu.Node, containers []podresources.Container, parts map[string]protocol.SliceFile,
+	leases []usage.Lease,
+) map[gpu.BDF][]User {
 	users := map[gpu.BDF][]User{}
 	add := func(b gpu.BDF, u User) {
 		if !slices.Contains(users[b], u) {

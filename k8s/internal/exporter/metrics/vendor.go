@@ -10,31 +10,48 @@ import (
 )
 
 // vendorLabels are those of most metrics with the vendor's names.
-var vendorLabels = []string{"deviceId", "uuid", "exported_pod", "exported_namespace", "exported_container", "Hostname", "driver_version", "bios_version", "modelName"}
+var vendorLabels = []string{
+	"deviceId", "uuid", "exported_pod", "exported_namespace", "exported_container", "Hostname",
+	"driver_version", "bios_version", "modelName",
+}
 
 // Metrics by the names, labels and units of the vendor's exporter, mxExporter 2.2.11.
 var (
-	vendorState       = ofDie("mx_gpu_state", "Whether the GPU is available (1) or not (0)", "unavailable_reason")
-	vendorUsage       = ofDie("mx_gpu_usage", "Use of the GPU in percent")
-	vendorMemUsage    = ofDie("mx_memory_usage", "Use of the GPU's memory (vram) and of the host's (xtt) in percent", "type")
+	vendorState    = ofDie("mx_gpu_state", "Whether the GPU is available (1) or not (0)", "unavailable_reason")
+	vendorUsage    = ofDie("mx_gpu_usage", "Use of the GPU in percent")
+	vendorMemUsage = ofDie("mx_memory_usage", "Use of the GPU's memory (vram) and of the host's (xtt) in percent",
+		"type")
 	vendorMemTotal    = ofDie("mx_memory_total", "Memory of the GPU (vram) and of the host (xtt) in KB", "type")
 	vendorMemUsed     = ofDie("mx_memory_used", "Memory of the GPU (vram) and of the host (xtt) in use in KB", "type")
 	vendorPCIeRate    = ofDevice("mx_pcie_bw", "Throughput of PCIe in MB/s", "type")
 	vendorEthRate     = ofDevice("mx_eth_bw", "Throughput of Ethernet in MB/s", "type")
 	vendorPortRate    = ofDevice("mx_mxlk_bw", "Throughput of a port of MetaXLink in MB/s", "type", "mxlkId")
-	vendorPortTraffic = ofDevice("mx_mxlk_traffic_total_bytes", "Bytes that a port of MetaXLink has carried", "type", "mxlkId")
-	vendorPortErrors  = ofDevice("mx_mxlk_aer_count", "Errors of a port of MetaXLink", "type", "mxlkId")
-	vendorPlace       = ofDevice("mx_topo_info", "Always 1; the labels are the GPU's place in MetaXLink", "topology_id", "socket_id", "die_id")
-	vendorECC         = ofDie("mx_ecc_error_count", "Memory errors of the GPU", "type")
-	vendorRAS         = ofDie("mx_ras_count", "Errors in a register of a unit that has any", "register_name")
-	vendorRASStatus   = ofDie("mx_ras_status", "Content of a status register of a unit", "register_name")
-	vendorPCI         = ofDevice("mx_pci_event", "Events of PCIe that the driver counted", "type", "event_name")
-	vendorLog         = ofDie("mx_driver_log_errors", "Errors that the driver wrote to the kernel's log in this boot", "module", "err_level")
-	vendorEID         = ofDie("mx_driver_eid_errors", "Number of an error that the driver wrote to the kernel's log in this boot", "eid_info")
-	vendorOptical     = ofDevice("mx_optical_module_temp", "Temperature of an optical module in degrees", "channelId")
-	vendorType        = Family{"mx_device_type", "Always 1; the labels describe the GPU", []string{"deviceId", "dieId", "deviceType", "uuid"}}
-	vendorBIOS        = Family{"mx_bios_ver", "Always 1; the label is the version of the VBIOS", []string{"deviceId", "dieId", "bios"}}
-	vendorDriver      = Family{"mx_driver_ver", "Always 1; the label is the version of the driver", []string{"deviceId", "dieId", "driver"}}
+	vendorPortTraffic = ofDevice("mx_mxlk_traffic_total_bytes", "Bytes that a port of MetaXLink has carried", "type",
+		"mxlkId")
+	vendorPortErrors = ofDevice("mx_mxlk_aer_count", "Errors of a port of MetaXLink", "type", "mxlkId")
+	vendorPlace      = ofDevice("mx_topo_info", "Always 1; the labels are the GPU's place in MetaXLink", "topology_id",
+		"socket_id", "die_id")
+	vendorECC       = ofDie("mx_ecc_error_count", "Memory errors of the GPU", "type")
+	vendorRAS       = ofDie("mx_ras_count", "Errors in a register of a unit that has any", "register_name")
+	vendorRASStatus = ofDie("mx_ras_status", "Content of a status register of a unit", "register_name")
+	vendorPCI       = ofDevice("mx_pci_event", "Events of PCIe that the driver counted", "type", "event_name")
+	vendorLog       = ofDie("mx_driver_log_errors", "Errors that the driver wrote to the kernel's log in this boot",
+		"module", "err_level")
+	vendorEID = ofDie("mx_driver_eid_errors",
+		"Number of an error that the driver wrote to the kernel's log in this boot", "eid_info")
+	vendorOptical = ofDevice("mx_optical_module_temp", "Temperature of an optical module in degrees", "channelId")
+	vendorType    = Family{
+		"mx_device_type", "Always 1; the labels describe the GPU",
+		[]string{"deviceId", "dieId", "deviceType", "uuid"},
+	}
+	vendorBIOS = Family{
+		"mx_bios_ver", "Always 1; the label is the version of the VBIOS",
+		[]string{"deviceId", "dieId", "bios"},
+	}
+	vendorDriver = Family{
+		"mx_driver_ver", "Always 1; the label is the version of the driver",
+		[]string{"deviceId", "dieId", "driver"},
+	}
 
 	vendorQuota     = ofSGPU("mx_sgpu_compute_quota", "Compute units of the slice in percent of the GPU's")
 	vendorSGPUUse   = ofSGPU("mx_sgpu_usage", "Use of the slice in percent")
@@ -45,22 +62,47 @@ var (
 
 // vendorMeasures are the measures that are one metric.
 var vendorMeasures = []rendering{
-	{of: gpu.HotspotC, family: ofDie("mx_chip_hotspot_temp", "Temperature of the hottest place of the GPU in degrees"), unit: 1, labels: nil},
+	{
+		of: gpu.HotspotC, family: ofDie("mx_chip_hotspot_temp", "Temperature of the hottest place of the GPU in degrees"),
+		unit: 1, labels: nil,
+	},
 	{of: gpu.HBMC, family: ofDie("mx_chip_hbm_temp", "Temperature of the GPU's memory in degrees"), unit: 1, labels: nil},
-	{of: gpu.BoardC, family: ofDie("mx_board_core_temp", "Temperature of the board's voltage regulators in degrees"), unit: 1, labels: nil},
+	{
+		of: gpu.BoardC, family: ofDie("mx_board_core_temp", "Temperature of the board's voltage regulators in degrees"),
+		unit: 1, labels: nil,
+	},
 	{of: gpu.EncoderPercent, family: ofDie("mx_vpue_usage", "Use of the encoders in percent"), unit: 1, labels: nil},
 	{of: gpu.DecoderPercent, family: ofDie("mx_vpud_usage", "Use of the decoders in percent"), unit: 1, labels: nil},
-	{of: gpu.Milliwatt, family: ofDevice("mx_board_power", "Power that the board draws in milliwatt"), unit: 1, labels: nil},
+	{
+		of: gpu.Milliwatt, family: ofDevice("mx_board_power", "Power that the board draws in milliwatt"), unit: 1,
+		labels: nil,
+	},
 	{of: gpu.EncoderMHz, family: ofDie("mx_vpue_clock", "Clock frequency of the encoders in MHz"), unit: 1, labels: nil},
 	{of: gpu.DecoderMHz, family: ofDie("mx_vpud_clock", "Clock frequency of the decoders in MHz"), unit: 1, labels: nil},
-	{of: gpu.MemoryClockMHz, family: ofDie("mx_mem_clock", "Clock frequency of the GPU's memory in MHz"), unit: 1, labels: nil},
+	{
+		of: gpu.MemoryClockMHz, family: ofDie("mx_mem_clock", "Clock frequency of the GPU's memory in MHz"), unit: 1,
+		labels: nil,
+	},
 	{of: gpu.ClockMHz, family: ofDie("mx_gpu_clock", "Clock frequency of the compute units in MHz"), unit: 1, labels: nil},
-	{of: gpu.PCIeGTps, family: ofDevice("mx_pcie_speed", "Speed of a lane of the PCIe link in GT/s"), unit: 1, labels: nil},
+	{
+		of: gpu.PCIeGTps, family: ofDevice("mx_pcie_speed", "Speed of a lane of the PCIe link in GT/s"), unit: 1,
+		labels: nil,
+	},
 	{of: gpu.PCIeLanes, family: ofDevice("mx_pcie_width", "Lanes of the PCIe link"), unit: 1, labels: nil},
-	{of: gpu.PCIeMaxGTps, family: ofDevice("mx_pcie_bridge_speed", "Speed of a lane that the GPU and the bridge above it can have in GT/s"), unit: 1, labels: nil},
-	{of: gpu.PCIeMaxLanes, family: ofDevice("mx_pcie_bridge_width", "Lanes that the GPU and the bridge above it can have"), unit: 1, labels: nil},
-	{of: gpu.DPMLevel, family: ofDie("mx_xcore_dpm_level", "Performance level of the compute units"), unit: 1, labels: nil},
-	{of: gpu.ThrottleReasons, family: ofDie("mx_clk_thr", "Why clocks are lower than they could be, as bits"), unit: 1, labels: nil},
+	{of: gpu.PCIeMaxGTps, family: ofDevice("mx_pcie_bridge_speed",
+		"Speed of a lane that the GPU and the bridge above it can have in GT/s"), unit: 1, labels: nil},
+	{
+		of: gpu.PCIeMaxLanes, family: ofDevice("mx_pcie_bridge_width", "Lanes that the GPU and the bridge above it can have"),
+		unit: 1, labels: nil,
+	},
+	{
+		of: gpu.DPMLevel, family: ofDie("mx_xcore_dpm_level", "Performance level of the compute units"), unit: 1,
+		labels: nil,
+	},
+	{
+		of: gpu.ThrottleReasons, family: ofDie("mx_clk_thr", "Why clocks are lower than they could be, as bits"), unit: 1,
+		labels: nil,
+	},
 	{of: gpu.PCIeTxMBps, family: vendorPCIeRate, unit: 1, labels: []string{"tx"}},
 	{of: gpu.PCIeRxMBps, family: vendorPCIeRate, unit: 1, labels: []string{"rx"}},
 	{of: gpu.EthTxMBps, family: vendorEthRate, unit: 1, labels: []string{"tx"}},
@@ -69,7 +111,10 @@ var vendorMeasures = []rendering{
 
 // vendorPorts are the measures of a port, whose number is the last label.
 var vendorPorts = []rendering{
-	{of: gpu.PortGTps, family: ofDevice("mx_mxlk_speed", "Speed of a lane of a port of MetaXLink in GT/s", "mxlkId"), unit: 1, labels: nil},
+	{
+		of: gpu.PortGTps, family: ofDevice("mx_mxlk_speed", "Speed of a lane of a port of MetaXLink in GT/s", "mxlkId"),
+		unit: 1, labels: nil,
+	},
 	{of: gpu.PortLanes, family: ofDevice("mx_mxlk_width", "Lanes of a port of MetaXLink", "mxlkId"), unit: 1, labels: nil},
 	{of: gpu.PortTxMBps, family: vendorPortRate, unit: 1, labels: []string{"tx"}},
 	{of: gpu.PortRxMBps, family: vendorPortRate, unit: 1, labels: []string{"rx"}},
@@ -82,8 +127,10 @@ var vendorPorts = []rendering{
 // VendorFamilies are all families with the vendor's names.
 func VendorFamilies() []Family {
 	all := []Family{
-		vendorState, vendorUsage, vendorMemUsage, vendorMemTotal, vendorMemUsed, vendorPCIeRate, vendorEthRate, vendorPortRate, vendorPortTraffic,
-		vendorPortErrors, vendorPlace, vendorECC, vendorRAS, vendorRASStatus, vendorPCI, vendorLog, vendorEID, vendorOptical, vendorType, vendorBIOS, vendorDriver,
+		vendorState, vendorUsage, vendorMemUsage, vendorMemTotal, vendorMemUsed, vendorPCIeRate, vendorEthRate,
+		vendorPortRate, vendorPortTraffic,
+		vendorPortErrors, vendorPlace, vendorECC, vendorRAS, vendorRASStatus, vendorPCI, vendorLog, vendorEID, vendorOptical,
+		vendorType, vendorBIOS, vendorDriver,
 		vendorQuota, vendorSGPUUse, vendorSGPUTotal, vendorSGPUUsed, vendorSGPUFree,
 	}
 	for _, r := range append(vendorMeasures[:len(vendorMeasures):len(vendorMeasures)], vendorPorts...) {
@@ -94,7 +141,8 @@ func VendorFamilies() []Family {
 	return all
 }
 
-// ofDie is a family whose last label is the number of a die; of a GPU with two, the values are those of the GPU.
+// ofDie is a family whose last label is the number of a die; of a GPU with two, the values are
+// those of the GPU.
 func ofDie(name, help string, more ...string) Family {
 	f := ofDevice(name, help, more...)
 	f.Labels = append(f.Labels, "die_id")
@@ -115,7 +163,8 @@ const die = "0"
 // maxUsers is of how many pods that share a GPU each has series of its own of the GPU's use.
 const maxUsers = 16
 
-// sendVendorMetrics sends the metrics with the vendor's names. What is not known has no series.
+// sendVendorMetrics sends the metrics with the vendor's names. What is not known has no
+// series.
 func (s Snapshot) sendVendorMetrics(send send, hostname string) {
 	for _, g := range s.Node.GPUs {
 		v := vendorGPU{GPU: g, r: s.readingOf(g), hostname: hostname, driver: "unknown", users: s.Users[g.BDF], send: send}
@@ -203,7 +252,8 @@ func (v vendorGPU) state(s health.State) {
 	}
 }
 
-// use sends how much of the GPU and of its memory is used. A source may have rounded values alone.
+// use sends how much of the GPU and of its memory is used. A source may have rounded values
+// alone.
 func (v vendorGPU) use() {
 	if p := v.r.UtilizationPercent; p != nil {
 		v.shared(vendorUsage, float64(*p))
@@ -257,7 +307,8 @@ func (v vendorGPU) measures() {
 	}
 	if ecc := v.r.ECC; ecc != nil {
 		for of, count := range map[string]uint32{
-			"sram_ce": ecc.SRAMCorrected, "sram_ue": ecc.SRAMUncorrected, "dram_ce": ecc.DRAMCorrected, "dram_ue": ecc.DRAMUncorrected, "retired_page": ecc.RetiredPages,
+			"sram_ce": ecc.SRAMCorrected, "sram_ue": ecc.SRAMUncorrected, "dram_ce": ecc.DRAMCorrected,
+			"dram_ue": ecc.DRAMUncorrected, "retired_page": ecc.RetiredPages,
 		} {
 			v.each(vendorECC, float64(count), of)
 		}
@@ -292,7 +343,8 @@ func (v vendorGPU) slices(users map[string]User) {
 			}
 		}
 		send := func(f Family, value float64) {
-			v.send(f, value, append([]string{strconv.Itoa(v.Index), strconv.Itoa(of.Index), minor}, v.labels(of.UUID, users[of.UUID])...)...)
+			v.send(f, value,
+				append([]string{strconv.Itoa(v.Index), strconv.Itoa(of.Index), minor}, v.labels(of.UUID, users[of.UUID])...)...)
 		}
 		if of.ComputePercent > 0 {
 			send(vendorQuota, float64(of.ComputePercent))

@@ -40,7 +40,8 @@ func TestVendorUnknown(t *testing.T) {
 	}
 }
 
-// TestVendorUsers: the pod of a GPU is in all its series; pods that share one have its use each.
+// TestVendorUsers: the pod of a GPU is in all its series; pods that share one have its use
+// each.
 func TestVendorUsers(t *testing.T) {
 	s := snapshot(t, "c500-8")
 	uuid := string(s.Node.GPUs[0].UUID)
@@ -66,7 +67,8 @@ func TestVendorUsers(t *testing.T) {
 	}
 }
 
-// TestVendorLint: of Prometheus's conventions, the vendor's names miss only that labels are in lower case.
+// TestVendorLint: of Prometheus's conventions, the vendor's names miss only that labels are in
+// lower case.
 func TestVendorLint(t *testing.T) {
 	problems, err := testutil.CollectAndLint(Collector{Take: func() Snapshot { return snapshots(t)["sliced"] }, Hostname: "x"})
 	if err != nil {
@@ -79,8 +81,8 @@ func TestVendorLint(t *testing.T) {
 	}
 }
 
-// TestVendorComplete: each metric that the vendor's list has is there, but for those of other hardware, of a
-// cluster of servers and of logs.
+// TestVendorComplete: each metric that the vendor's list has is there, but for those of other
+// hardware, of a cluster of servers and of logs.
 func TestVendorComplete(t *testing.T) {
 	got := textFor(t, snapshots(t)["sliced"], "x")
 	for _, f := range VendorFamilies() {
@@ -96,8 +98,8 @@ const (
 	ownPerSlice, vendorPerSlice = 4, 5
 )
 
-// TestSeries: a GPU and a slice have no more series than the pages say, beside the registers and events of which
-// only the driver knows the names.
+// TestSeries: a GPU and a slice have no more series than the pages say, beside the registers
+// and events of which only the driver knows the names.
 func TestSeries(t *testing.T) {
 	count := func(name string, prefix string, change func(*Snapshot)) int {
 		s := snapshot(t, name)

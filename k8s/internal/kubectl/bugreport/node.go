@@ -16,9 +16,12 @@ func (s scrubber) scrubNode(n *corev1.Node) *corev1.Node {
 		ObjectMeta: metav1.ObjectMeta{
 			Name: s.Word(nodeName, n.Name),
 			Labels: selectKeys(n.Labels, corev1.LabelArchStable, corev1.LabelOSStable,
-				protocol.LabelInstalled, protocol.LabelDriverReady, protocol.LabelDriverMajor, protocol.LabelDriverMinor, protocol.LabelDriverPatch,
-				protocol.LabelDriverMode, protocol.LabelFamily, protocol.LabelMemory, protocol.LabelProduct, protocol.LabelSRIOV, protocol.LabelVFNum),
-			Annotations: s.scrubAnnotations(n.Annotations, protocol.ScoresAnnotation, protocol.LossesAnnotation, protocol.NodeAnnotation,
+				protocol.LabelInstalled, protocol.LabelDriverReady, protocol.LabelDriverMajor, protocol.LabelDriverMinor,
+				protocol.LabelDriverPatch,
+				protocol.LabelDriverMode, protocol.LabelFamily, protocol.LabelMemory, protocol.LabelProduct, protocol.LabelSRIOV,
+				protocol.LabelVFNum),
+			Annotations: s.scrubAnnotations(n.Annotations, protocol.ScoresAnnotation, protocol.LossesAnnotation,
+				protocol.NodeAnnotation,
 				protocol.StateAnnotation),
 		},
 		Spec: corev1.NodeSpec{Unschedulable: n.Spec.Unschedulable},
@@ -29,12 +32,17 @@ func (s scrubber) scrubNode(n *corev1.Node) *corev1.Node {
 		}
 	}
 	out.Status.NodeInfo = corev1.NodeSystemInfo{
-		KubeletVersion: s.Text(n.Status.NodeInfo.KubeletVersion), ContainerRuntimeVersion: s.Text(n.Status.NodeInfo.ContainerRuntimeVersion),
-		KernelVersion: s.Text(n.Status.NodeInfo.KernelVersion), OSImage: s.Text(n.Status.NodeInfo.OSImage),
+		KubeletVersion:          s.Text(n.Status.NodeInfo.KubeletVersion),
+		ContainerRuntimeVersion: s.Text(n.Status.NodeInfo.ContainerRuntimeVersion),
+		KernelVersion:           s.Text(n.Status.NodeInfo.KernelVersion), OSImage: s.Text(n.Status.NodeInfo.OSImage),
 	}
-	out.Status.Capacity, out.Status.Allocatable = schedulingResources(n.Status.Capacity), schedulingResources(n.Status.Allocatable)
+	out.Status.Capacity = schedulingResources(n.Status.Capacity)
+	out.Status.Allocatable = schedulingResources(n.Status.Allocatable)
 	for _, c := range n.Status.Conditions {
-		kept := corev1.NodeCondition{Type: c.Type, Status: c.Status, Reason: s.Text(c.Reason), Message: s.Text(c.Message), LastTransitionTime: c.LastTransitionTime}
+		kept := corev1.NodeCondition{
+			Type: c.Type, Status: c.Status, Reason: s.Text(c.Reason), Message: s.Text(c.Message),
+			LastTransitionTime: c.LastTransitionTime,
+		}
 		out.Status.Conditions = append(out.Status.Conditions, kept)
 	}
 	return out
@@ -52,8 +60,8 @@ func (s scrubber) scrubConfigMap(c *corev1.ConfigMap) *corev1.ConfigMap {
 	return out
 }
 
-// setting returns a part of the ConfigMap. Nodes that it names may not exist, so that their names are
-// not known otherwise.
+// setting returns a part of the ConfigMap. Nodes that it names may not exist, so that their
+// names are not known otherwise.
 func (s scrubber) setting(text string) string {
 	var nodes []map[string]any
 	if yaml.Unmarshal([]byte(text), &nodes) != nil || len(nodes) == 0 {

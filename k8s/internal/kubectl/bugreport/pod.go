@@ -18,8 +18,10 @@ func (s scrubber) scrubPod(p *corev1.Pod) *corev1.Pod {
 	out := &corev1.Pod{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
 		ObjectMeta: metav1.ObjectMeta{
-			Name: s.Word(podName, p.Name), Namespace: s.scrubNamespace(p.Namespace), CreationTimestamp: p.CreationTimestamp, DeletionTimestamp: p.DeletionTimestamp,
-			Annotations: s.scrubAnnotations(p.Annotations, protocol.PolicyAnnotation, protocol.GPUsAnnotation, protocol.GivenAnnotation, protocol.MACAAnnotation, protocol.HAMiPolicyAnnotation),
+			Name: s.Word(podName, p.Name), Namespace: s.scrubNamespace(p.Namespace), CreationTimestamp: p.CreationTimestamp,
+			DeletionTimestamp: p.DeletionTimestamp,
+			Annotations: s.scrubAnnotations(p.Annotations, protocol.PolicyAnnotation, protocol.GPUsAnnotation,
+				protocol.GivenAnnotation, protocol.MACAAnnotation, protocol.HAMiPolicyAnnotation),
 		},
 		Spec: corev1.PodSpec{
 			SchedulerName: p.Spec.SchedulerName, NodeSelector: s.scrubNodeSelector(p.Spec.NodeSelector),
@@ -32,10 +34,14 @@ func (s scrubber) scrubPod(p *corev1.Pod) *corev1.Pod {
 	if program {
 		out.Labels = selectKeys(p.Labels, podLabels...)
 	}
-	out.Status = corev1.PodStatus{Phase: p.Status.Phase, Reason: s.Text(p.Status.Reason), Message: s.Text(p.Status.Message)}
+	out.Status = corev1.PodStatus{
+		Phase: p.Status.Phase, Reason: s.Text(p.Status.Reason),
+		Message: s.Text(p.Status.Message),
+	}
 	for _, c := range p.Status.Conditions {
 		out.Status.Conditions = append(out.Status.Conditions, corev1.PodCondition{
-			Type: c.Type, Status: c.Status, Reason: s.Text(c.Reason), Message: s.Text(c.Message), LastTransitionTime: c.LastTransitionTime,
+			Type: c.Type, Status: c.Status, Reason: s.Text(c.Reason), Message: s.Text(c.Message),
+			LastTransitionTime: c.LastTransitionTime,
 		})
 	}
 	return out
@@ -45,7 +51,10 @@ func (s scrubber) containers(list []corev1.Container, program bool) (kept []core
 	for _, c := range list {
 		k := corev1.Container{
 			RestartPolicy: c.RestartPolicy,
-			Resources:     corev1.ResourceRequirements{Limits: schedulingResources(c.Resources.Limits), Requests: schedulingResources(c.Resources.Requests)},
+			Resources: corev1.ResourceRequirements{
+				Limits:   schedulingResources(c.Resources.Limits),
+				Requests: schedulingResources(c.Resources.Requests),
+			},
 		}
 		if program {
 			for _, arg := range c.Args {
@@ -62,10 +71,13 @@ func (s scrubber) containers(list []corev1.Container, program bool) (kept []core
 // scrubEvent returns an Event. Its own name has that of the object in it, so it gets a number.
 func (s scrubber) scrubEvent(e *corev1.Event, i int) *corev1.Event {
 	out := &corev1.Event{
-		TypeMeta:       metav1.TypeMeta{APIVersion: "v1", Kind: "Event"},
-		ObjectMeta:     metav1.ObjectMeta{Name: fmt.Sprintf("event-%d", i+1), Namespace: s.scrubNamespace(e.Namespace)},
-		InvolvedObject: corev1.ObjectReference{Kind: e.InvolvedObject.Kind, Namespace: s.scrubNamespace(e.InvolvedObject.Namespace)},
-		Reason:         s.Text(e.Reason), Message: s.Text(e.Message), Type: e.Type, Count: e.Count,
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Event"},
+		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("event-%d", i+1), Namespace: s.scrubNamespace(e.Namespace)},
+		InvolvedObject: corev1.ObjectReference{
+			Kind:      e.InvolvedObject.Kind,
+			Namespace: s.scrubNamespace(e.InvolvedObject.Namespace),
+		},
+		Reason: s.Text(e.Reason), Message: s.Text(e.Message), Type: e.Type, Count: e.Count,
 		LastTimestamp: metav1.NewTime(objects.LastTime(*e).UTC()),
 	}
 	switch name := e.InvolvedObject.Name; e.InvolvedObject.Kind {

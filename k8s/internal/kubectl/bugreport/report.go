@@ -59,7 +59,8 @@ func New(o objects.Objects, versions []string) ([]byte, error) {
 	return []byte(b.String()), nil
 }
 
-// prune removes members without a value, which the types of Kubernetes always write, and what YAML cannot have.
+// prune removes members without a value, which the types of Kubernetes always write, and what
+// YAML cannot have.
 func prune(tree map[string]any) {
 	for name, value := range tree {
 		switch v := value.(type) {

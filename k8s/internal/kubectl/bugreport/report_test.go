@@ -70,7 +70,8 @@ func TestNoNames(t *testing.T) {
 	}
 }
 
-// TestReplay reads a report: it shows the same as the cluster did, and its own report is the same.
+// TestReplay reads a report: it shows the same as the cluster did, and its own report is the
+// same.
 func TestReplay(t *testing.T) {
 	_, o := fixture(t)
 	text, err := New(o, nil)
@@ -177,7 +178,8 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// TestControlCharacters: a report with one in an Event, also of those that JSON does not escape, is written and read.
+// TestControlCharacters: a report with one in an Event, also of those that JSON does not
+// escape, is written and read.
 func TestControlCharacters(t *testing.T) {
 	_, o := fixture(t)
 	o.Events[0].Message, o.Events[0].Reason = "a\x1b[31m\x7fb\u0085c\xff\nd", "R\u200e"

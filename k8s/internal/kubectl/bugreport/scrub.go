@@ -26,8 +26,9 @@ type scrubber struct {
 	values map[string]string
 }
 
-// newScrubber returns one that knows the names in the objects, also where they are part of a text.
-// Annotations of a known form come first: a name such as "model" must not replace their members.
+// newScrubber returns one that knows the names in the objects, also where they are part of a
+// text. Annotations of a known form come first: a name such as "model" must not replace their
+// members.
 func newScrubber(o objects.Objects) scrubber {
 	s := scrubber{scrub.New(), map[string]string{}}
 	for i := range o.Nodes {
@@ -60,7 +61,8 @@ func newScrubber(o objects.Objects) scrubber {
 	return s
 }
 
-// learnForms keeps annotations that have their form, as this program would write them, with stand-ins.
+// learnForms keeps annotations that have their form, as this program would write them, with
+// stand-ins.
 func (s scrubber) learnForms(annotations map[string]string) {
 	learn := func(key string, form func(text string) (string, error)) {
 		text := annotations[key]
@@ -132,15 +134,16 @@ func selectKeys(values map[string]string, keys ...string) map[string]string {
 func schedulingResources(list corev1.ResourceList) corev1.ResourceList {
 	kept := corev1.ResourceList{}
 	for name, q := range list {
-		if strings.HasPrefix(string(name), protocol.LabelPrefix) || name == corev1.ResourceCPU || name == corev1.ResourceMemory || name == corev1.ResourcePods {
+		if strings.HasPrefix(string(name), protocol.LabelPrefix) || name == corev1.ResourceCPU ||
+			name == corev1.ResourceMemory || name == corev1.ResourcePods {
 			kept[name] = q
 		}
 	}
 	return kept
 }
 
-// scrubNodeSelector returns a selector of Nodes. Keys of Kubernetes and of MetaX are kept; those of others
-// are replaced, as names are.
+// scrubNodeSelector returns a selector of Nodes. Keys of Kubernetes and of MetaX are kept;
+// those of others are replaced, as names are.
 func (s scrubber) scrubNodeSelector(values map[string]string) map[string]string {
 	kept := map[string]string{}
 	for key, v := range values {

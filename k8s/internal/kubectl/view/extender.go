@@ -13,7 +13,8 @@ type extender struct {
 	runs    bool
 	policy  key.Policy // of pods that name none
 	weights protocol.Weights
-	// problems are why the weights are not known; then the extender has those that it had before, or by its policy.
+	// problems are why the weights are not known; then the extender has those that it had
+	// before, or by its policy.
 	problems []string
 }
 

@@ -14,7 +14,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/scheduler/nodescore"
 )
 
-// Counts are numbers of GPUs. A GPU counts once: an unhealthy one as unhealthy, whoever uses it.
+// Counts are numbers of GPUs. A GPU counts once: an unhealthy one as unhealthy, whoever uses
+// it.
 type Counts struct {
 	GPUs      int `json:"gpus"`
 	Free      int `json:"free"`
@@ -42,7 +43,8 @@ type Node struct {
 	Counts
 	// Source is "annotations" if each GPU is known, or "counts".
 	Source string `json:"source"`
-	// FreeByDomain are the numbers of free GPUs of each MetaXLink domain, in the order of domains.
+	// FreeByDomain are the numbers of free GPUs of each MetaXLink domain, in the order of
+	// domains.
 	FreeByDomain []int `json:"freeByDomain,omitempty"`
 	// Resources are what the Node offers to pods.
 	Resources []Resource `json:"resources"`
@@ -60,8 +62,8 @@ type Node struct {
 	state    protocol.NodeState
 }
 
-// Resource is an extended resource of a Node: devices that exist, that are healthy, and that pods
-// of the Node request.
+// Resource is an extended resource of a Node: devices that exist, that are healthy, and that
+// pods of the Node request.
 type Resource struct {
 	Name        string `json:"name"`
 	Capacity    int    `json:"capacity"`
@@ -71,7 +73,10 @@ type Resource struct {
 
 // newNode returns the Node for an object and the pods on it.
 func newNode(object *corev1.Node, pods []Pod, shapes *nodescore.Shapes) Node {
-	n := Node{Name: object.Name, Product: object.Labels[protocol.LabelProduct], Resources: []Resource{}, Pods: len(pods), object: object, pods: pods}
+	n := Node{
+		Name: object.Name, Product: object.Labels[protocol.LabelProduct], Resources: []Resource{}, Pods: len(pods),
+		object: object, pods: pods,
+	}
 	n.known = nodescore.Node{Name: object.Name, Published: shapes.Read(object.Annotations)}
 	for _, name := range []corev1.ResourceName{protocol.Resource, protocol.SliceResource} {
 		capacity, has := object.Status.Capacity[name]
@@ -92,13 +97,15 @@ func newNode(object *corev1.Node, pods []Pod, shapes *nodescore.Shapes) Node {
 		n.count()
 	}
 	if major, ok := object.Labels[protocol.LabelDriverMajor]; ok {
-		n.hardware.Driver = &gpu.Driver{Version: major + "." + object.Labels[protocol.LabelDriverMinor] + "." + object.Labels[protocol.LabelDriverPatch]}
+		n.hardware.Driver = &gpu.Driver{Version: major + "." + object.Labels[protocol.LabelDriverMinor] + "." +
+			object.Labels[protocol.LabelDriverPatch]}
 	}
 	n.judge(object)
 	return n
 }
 
-// readAnnotations reads the annotations of metax-gpu-device. It reports whether they are complete.
+// readAnnotations reads the annotations of metax-gpu-device. It reports whether they are
+// complete.
 func (n *Node) readAnnotations(annotations map[string]string) bool {
 	if p := n.known.Contradiction(); p != nil && p.Kind != nodescore.Missing {
 		n.Problems = append(n.Problems, p.Text)
@@ -131,7 +138,8 @@ func (n *Node) readAnnotations(annotations map[string]string) bool {
 		}
 	}
 	for _, domain := range n.graph.Domains() {
-		n.FreeByDomain = append(n.FreeByDomain, len(slices.DeleteFunc(slices.Clone(domain), func(i int) bool { return n.gpuState(i) != stateFree })))
+		n.FreeByDomain = append(n.FreeByDomain,
+			len(slices.DeleteFunc(slices.Clone(domain), func(i int) bool { return n.gpuState(i) != stateFree })))
 	}
 	return true
 }
@@ -156,8 +164,8 @@ func (n *Node) gpuState(i int) string {
 	return stateInUse
 }
 
-// count derives the Counts from the resources. Of slices, it takes as few GPUs to be in use as can
-// have them.
+// count derives the Counts from the resources. Of slices, it takes as few GPUs to be in use as
+// can have them.
 func (n *Node) count() {
 	n.Source = fromCounts
 	for _, r := range n.Resources {
@@ -200,7 +208,8 @@ func (n *Node) judge(object *corev1.Node) {
 	}
 	if len(n.Resources) == 0 {
 		n.Status = append(n.Status, "no plugin")
-		n.Problems = append(n.Problems, fmt.Sprintf("no device plugin serves its GPUs: it has neither %s nor %s", protocol.Resource, protocol.SliceResource))
+		n.Problems = append(n.Problems,
+			fmt.Sprintf("no device plugin serves its GPUs: it has neither %s nor %s", protocol.Resource, protocol.SliceResource))
 	}
 }
 

@@ -21,11 +21,11 @@ type Pod struct {
 	GPUs   int    `json:"gpus"`
 	Slices int    `json:"slices,omitempty"`
 	Node   string `json:"node,omitempty"` // empty while it is pending
-	// UUIDs are the GPUs that its containers were given, as metax-gpu-device says; empty if that is not
-	// known.
+	// UUIDs are the GPUs that its containers were given, as metax-gpu-device says; empty if
+	// that is not known.
 	UUIDs []gpu.UUID `json:"uuids,omitempty"`
-	// Unhealthy are the devices of its containers that the kubelet calls unhealthy; older kubelets than 1.36 say nothing,
-	// unless their feature ResourceHealthStatus is on.
+	// Unhealthy are the devices of its containers that the kubelet calls unhealthy; older
+	// kubelets than 1.36 say nothing, unless their feature ResourceHealthStatus is on.
 	Unhealthy []string `json:"unhealthy,omitempty"`
 	// State is "pending", "starting", "running", "ending", "succeeded" or "failed".
 	State string `json:"state"`
@@ -33,7 +33,8 @@ type Pod struct {
 	Message string `json:"message,omitempty"`
 }
 
-// Pods returns the pods that request GPUs or slices and have not ended, in the order of objects.
+// Pods returns the pods that request GPUs or slices and have not ended, in the order of
+// objects.
 func Pods(o objects.Objects) []Pod {
 	pods := []Pod{}
 	for i := range o.Pods {
@@ -72,7 +73,8 @@ func newPod(object *corev1.Pod) Pod {
 	return p
 }
 
-// unhealthyDevices returns the IDs of GPUs and slices that the status of a pod calls unhealthy, ascending.
+// unhealthyDevices returns the IDs of GPUs and slices that the status of a pod calls
+// unhealthy, ascending.
 func unhealthyDevices(object *corev1.Pod) (ids []string) {
 	for _, c := range slices.Concat(object.Status.InitContainerStatuses, object.Status.ContainerStatuses) {
 		for _, r := range c.AllocatedResourcesStatus {
@@ -122,7 +124,8 @@ type PodList struct {
 	Items      []Pod  `json:"items"`
 }
 
-// NewPodList returns the pods of a namespace, or of all for "", with that name unless it is empty.
+// NewPodList returns the pods of a namespace, or of all for "", with that name unless it is
+// empty.
 func NewPodList(o objects.Objects, namespace, name string) PodList {
 	l := PodList{apiVersion, "TopPodList", []Pod{}}
 	for _, p := range Pods(o) {

@@ -40,7 +40,8 @@ const (
 // findRemedies returns what would make the pod fit. judged are the judgements of the Nodes.
 func (j judge) findRemedies(judged []nodescore.Judgement) (all []Remedy) {
 	if fits := j.where(func(i int) bool { return judged[i].Fits }); len(fits) > 0 {
-		return []Remedy{{Kind: Other, Nodes: fits, Text: "enough GPUs are free on " + shortNameList(fits) + ": the scheduler has not placed the pod yet, or something other than GPUs is missing"}}
+		return []Remedy{{Kind: Other, Nodes: fits, Text: "enough GPUs are free on " + shortNameList(fits) +
+			": the scheduler has not placed the pod yet, or something other than GPUs is missing"}}
 	}
 	all = append(all, j.fewer()...)
 	blocked := map[obstacle][]string{}
@@ -54,18 +55,23 @@ func (j judge) findRemedies(judged []nodescore.Judgement) (all []Remedy) {
 		}
 	}
 	for _, o := range order {
-		all = append(all, Remedy{Kind: o.kind, Nodes: blocked[o], Text: fmt.Sprintf("%s: %s", shortNameList(blocked[o]), map[RemedyKind]string{
-			Uncordon: "has the GPUs, but is cordoned (kubectl uncordon NODE)",
-			Repair:   "has the GPUs, but is not ready",
-			Tolerate: "has the GPUs, but " + o.text,
-			Select:   "has the GPUs, but the pod's node selector or affinity excludes it",
-		}[o.kind])})
+		all = append(all,
+			Remedy{Kind: o.kind, Nodes: blocked[o], Text: fmt.Sprintf("%s: %s", shortNameList(blocked[o]), map[RemedyKind]string{
+				Uncordon: "has the GPUs, but is cordoned (kubectl uncordon NODE)",
+				Repair:   "has the GPUs, but is not ready",
+				Tolerate: "has the GPUs, but " + o.text,
+				Select:   "has the GPUs, but the pod's node selector or affinity excludes it",
+			}[o.kind])})
 	}
-	if nodes := j.where(func(i int) bool { return !judged[i].Never && j.isEnough(j.nodes[i], j.nodes[i].Unhealthy) }); len(nodes) > 0 {
-		all = append(all, Remedy{Kind: Repair, Nodes: nodes, Text: shortNameList(nodes) + ": has enough GPUs when its unhealthy ones are repaired (kubectl metax top node NODE)"})
+	if nodes := j.where(func(i int) bool { return !judged[i].Never && j.isEnough(j.nodes[i], j.nodes[i].Unhealthy) }); len(
+		nodes) > 0 {
+		all = append(all, Remedy{Kind: Repair, Nodes: nodes, Text: shortNameList(nodes) +
+			": has enough GPUs when its unhealthy ones are repaired (kubectl metax top node NODE)"})
 	}
-	if nodes := j.where(func(i int) bool { return !judged[i].Never && j.isEnough(j.nodes[i], j.nodes[i].Outside) }); len(nodes) > 0 {
-		all = append(all, Remedy{Kind: EndOutside, Nodes: nodes, Text: shortNameList(nodes) + ": has enough GPUs when those in use outside Kubernetes are free (there: metax-ctk ps)"})
+	if nodes := j.where(func(i int) bool { return !judged[i].Never && j.isEnough(j.nodes[i], j.nodes[i].Outside) }); len(
+		nodes) > 0 {
+		all = append(all, Remedy{Kind: EndOutside, Nodes: nodes, Text: shortNameList(nodes) +
+			": has enough GPUs when those in use outside Kubernetes are free (there: metax-ctk ps)"})
 	}
 	return append(all, j.ends(judged)...)
 }
@@ -104,7 +110,8 @@ func (j judge) fewer() []Remedy {
 		}
 		nodes := j.where(func(i int) bool { return j.judgeNode(j.nodes[i], r).Fits })
 		if len(nodes) > 0 {
-			return []Remedy{{Kind: RequestFewer, Nodes: nodes, GPUs: r.GPUs, Text: fmt.Sprintf("with %s instead of %d, it fits on %s", wording.Count(r.GPUs, "GPU"), j.request.GPUs, shortNameList(nodes))}}
+			return []Remedy{{Kind: RequestFewer, Nodes: nodes, GPUs: r.GPUs, Text: fmt.Sprintf(
+				"with %s instead of %d, it fits on %s", wording.Count(r.GPUs, "GPU"), j.request.GPUs, shortNameList(nodes))}}
 		}
 	}
 	return nil
@@ -141,7 +148,8 @@ func (j judge) ends(judged []nodescore.Judgement) []Remedy {
 	if len(ways) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(ways, func(a, b way) int { return cmp.Or(cmp.Compare(len(a.pods), len(b.pods)), cmp.Compare(a.gpus, b.gpus)) })
+	slices.SortStableFunc(ways,
+		func(a, b way) int { return cmp.Or(cmp.Compare(len(a.pods), len(b.pods)), cmp.Compare(a.gpus, b.gpus)) })
 	r := Remedy{Kind: EndPods}
 	for _, w := range ways {
 		r.Nodes = append(r.Nodes, w.node)

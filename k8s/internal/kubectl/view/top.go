@@ -24,8 +24,8 @@ type Cluster struct {
 	// Products are the Nodes by product, in the order of names.
 	Products []Product `json:"products"`
 	Total    Product   `json:"total"`
-	// Room says for jobs of 1, 2, 4 and 8 GPUs how many fit now. Only Nodes whose GPUs are known
-	// one by one, and that take pods, count.
+	// Room says for jobs of 1, 2, 4 and 8 GPUs how many fit now. Only Nodes whose GPUs are
+	// known one by one, and that take pods, count.
 	Room []Room `json:"room"`
 	// Pods is how many pods on Nodes request GPUs or slices; Pending are the others.
 	Pods     int       `json:"pods"`
@@ -42,7 +42,8 @@ type Product struct {
 	Counts
 }
 
-// Room is how many jobs of a number of GPUs fit at the same time, each inside one MetaXLink domain.
+// Room is how many jobs of a number of GPUs fit at the same time, each inside one MetaXLink
+// domain.
 type Room struct {
 	GPUs int `json:"gpus"`
 	Jobs int `json:"jobs"`
@@ -57,7 +58,10 @@ type Problem struct {
 // NewCluster returns the view of a whole cluster.
 func NewCluster(o objects.Objects) Cluster {
 	nodes, pending := newNodes(o, new(nodescore.Shapes))
-	c := Cluster{APIVersion: apiVersion, Kind: "TopCluster", Products: []Product{}, Pending: append([]Pod{}, pending...), Problems: []Problem{}, Missing: o.Missing}
+	c := Cluster{
+		APIVersion: apiVersion, Kind: "TopCluster", Products: []Product{}, Pending: append([]Pod{}, pending...),
+		Problems: []Problem{}, Missing: o.Missing,
+	}
 	products := map[string]*Product{}
 	room := map[int]int{}
 	for _, n := range nodes {
@@ -75,7 +79,8 @@ func NewCluster(o objects.Objects) Cluster {
 		}
 	}
 	for _, u := range o.Unread {
-		c.Problems = append(c.Problems, Problem{Message: fmt.Sprintf("ConfigMap %s/%s has no effect: %s follows that of namespace %s (kubectl edit configmap -n %[4]s %[2]s)", u.Namespace, u.Name, u.Program, u.Reads)})
+		c.Problems = append(c.Problems, Problem{Message: fmt.Sprintf(
+			"ConfigMap %s/%s has no effect: %s follows that of namespace %s (kubectl edit configmap -n %[4]s %[2]s)", u.Namespace, u.Name, u.Program, u.Reads)})
 	}
 	for _, name := range slices.Sorted(maps.Keys(products)) {
 		c.Products = append(c.Products, *products[name])
@@ -164,7 +169,10 @@ func firstLines(list []string) string {
 }
 
 func (c Counts) tableCells() []string {
-	return []string{formatCount(c.GPUs), formatCount(c.Free), formatCount(c.InUse), formatCount(c.Unhealthy), formatCount(c.Outside)}
+	return []string{
+		formatCount(c.GPUs), formatCount(c.Free), formatCount(c.InUse), formatCount(c.Unhealthy),
+		formatCount(c.Outside),
+	}
 }
 
 // formatCount is a count in a table.

@@ -28,7 +28,10 @@ func NewNodeList(o objects.Objects) NodeList {
 	return NodeList{APIVersion: apiVersion, Kind: "TopNodeList", Items: append([]Node{}, nodes...), Missing: o.Missing}
 }
 
-var nodeHead = []string{"NODE", "PRODUCT", "GPUS", "FREE", "IN USE", "UNHEALTHY", "OUTSIDE", "FREE BY DOMAIN", "REQUESTED", "STATUS"}
+var nodeHead = []string{
+	"NODE", "PRODUCT", "GPUS", "FREE", "IN USE", "UNHEALTHY", "OUTSIDE", "FREE BY DOMAIN",
+	"REQUESTED", "STATUS",
+}
 
 func (n Node) row() []string {
 	var domains, requested []string
@@ -58,7 +61,9 @@ func (l NodeList) Text() string {
 	}
 	text := terminal.Table(rows)
 	if counted > 0 {
-		text += fmt.Sprintf("%s without valid annotations of metax-gpu-device: the numbers are those of resources and requests\n", wording.Count(counted, "node"))
+		text += fmt.Sprintf(
+			"%s without valid annotations of metax-gpu-device: the numbers are those of resources and requests\n",
+			wording.Count(counted, "node"))
 	}
 	return text + firstLines(l.Missing)
 }
@@ -100,14 +105,18 @@ type Event struct {
 func NewNodeDetails(o objects.Objects) NodeDetails {
 	nodes, _ := newNodes(o, new(nodescore.Shapes))
 	n := nodes[0]
-	d := NodeDetails{APIVersion: apiVersion, Kind: "TopNode", Node: n, Pods: []Pod{}, Events: eventsAbout(o, "Node", "", n.Name), Missing: o.Missing}
+	d := NodeDetails{
+		APIVersion: apiVersion, Kind: "TopNode", Node: n, Pods: []Pod{},
+		Events: eventsAbout(o, "Node", "", n.Name), Missing: o.Missing,
+	}
 	for _, p := range Pods(o) {
 		if p.Node == n.Name {
 			d.Pods = append(d.Pods, p)
 		}
 	}
 	for i, g := range n.hardware.GPUs {
-		d.GPUs = append(d.GPUs, GPU{Index: i, UUID: g.UUID, Model: g.Model, NUMA: g.NUMA, Domain: g.LinkDomain, State: n.gpuState(i)})
+		d.GPUs = append(d.GPUs,
+			GPU{Index: i, UUID: g.UUID, Model: g.Model, NUMA: g.NUMA, Domain: g.LinkDomain, State: n.gpuState(i)})
 	}
 	return d
 }
@@ -120,8 +129,9 @@ func eventsAbout(o objects.Objects, kind, namespace, name string) []Event {
 			continue
 		}
 		list = append(list, Event{
-			Time: objects.LastTime(e).UTC().Format("2006-01-02T15:04:05Z"), Count: max(1, int(e.Count)), Warning: e.Type == corev1.EventTypeWarning,
-			Reason: e.Reason, Message: terminal.Message(e.Message),
+			Time: objects.LastTime(e).UTC().Format("2006-01-02T15:04:05Z"), Count: max(1, int(e.Count)),
+			Warning: e.Type == corev1.EventTypeWarning,
+			Reason:  e.Reason, Message: terminal.Message(e.Message),
 		})
 	}
 	return list

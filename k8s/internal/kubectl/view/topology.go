@@ -32,7 +32,8 @@ func NewTopology(o objects.Objects) (Topology, error) {
 	nodes, _ := newNodes(o, new(nodescore.Shapes))
 	n := nodes[0]
 	if n.Source != fromAnnotations {
-		return Topology{}, fmt.Errorf("node %s: %w: %s", n.Name, ErrUnknownTopology, cmp.Or(strings.Join(n.Problems, "; "), "metax-gpu-device has not written them"))
+		return Topology{}, fmt.Errorf("node %s: %w: %s", n.Name, ErrUnknownTopology,
+			cmp.Or(strings.Join(n.Problems, "; "), "metax-gpu-device has not written them"))
 	}
 	v := picture.View{Node: n.hardware, Graph: n.graph, BridgeName: protocol.BridgeName}
 	for i := range n.hardware.GPUs {

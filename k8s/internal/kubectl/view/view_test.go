@@ -87,7 +87,8 @@ func TestPodList(t *testing.T) {
 	}
 }
 
-// TestUnhealthyDevices: what the kubelet says of the devices of a pod, as of Kubernetes 1.36, is in both views of it.
+// TestUnhealthyDevices: what the kubelet says of the devices of a pod, as of Kubernetes 1.36,
+// is in both views of it.
 func TestUnhealthyDevices(t *testing.T) {
 	o := fixture(t)
 	at := slices.IndexFunc(o.Pods, func(p corev1.Pod) bool { return p.Name == "train-1" })

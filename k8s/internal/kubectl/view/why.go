@@ -17,8 +17,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/scheduler/nodescore"
 )
 
-// Why says how each Node suits a pod. The Nodes are judged as they are now; the GPUs of a pod that is
-// on a Node count as free.
+// Why says how each Node suits a pod. The Nodes are judged as they are now; the GPUs of a pod
+// that is on a Node count as free.
 type Why struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -62,7 +62,8 @@ type Verdict struct {
 type Own struct {
 	GPUs []int  `json:"gpus"`
 	Link string `json:"link,omitempty"` // the worst link between them; empty for one GPU
-	// Best is the set that would be picked on the same Node now, and BestLink the worst link in it.
+	// Best is the set that would be picked on the same Node now, and BestLink the worst link
+	// in it.
 	Best     []int  `json:"best,omitempty"`
 	BestLink string `json:"bestLink,omitempty"`
 }
@@ -82,7 +83,8 @@ func NewWhy(o objects.Objects, object *corev1.Pod) Why {
 		return w
 	}
 	for _, problem := range e.problems {
-		w.Notes = append(w.Notes, fmt.Sprintf("ConfigMap %s: %s; metax-gpu-aware keeps the weights that it had, and after a restart the policy decides", protocol.AwareConfigMapName, problem))
+		w.Notes = append(w.Notes, fmt.Sprintf(
+			"ConfigMap %s: %s; metax-gpu-aware keeps the weights that it had, and after a restart the policy decides", protocol.AwareConfigMapName, problem))
 	}
 	if e.weights.Set() {
 		w.Weights = &Weights{e.weights.Score, e.weights.Loss}
@@ -118,7 +120,8 @@ func NewWhy(o objects.Objects, object *corev1.Pod) Why {
 		w.Notes = append(w.Notes, "no metax-gpu-aware runs in this cluster, so kube-scheduler does not know these ranks")
 	}
 	if asked := o.Asked[object.Spec.SchedulerName]; asked.IsSilent() {
-		w.Notes = append(w.Notes, fmt.Sprintf("%s does not ask metax-gpu-aware, so it does not know these ranks: it placed %s without a question at %s (docs/kubernetes-schedulers.md)",
+		w.Notes = append(w.Notes, fmt.Sprintf(
+			"%s does not ask metax-gpu-aware, so it does not know these ranks: it placed %s without a question at %s (docs/kubernetes-schedulers.md)",
 			object.Spec.SchedulerName, asked.Pod, asked.Unasked.UTC().Format(time.RFC3339)))
 	}
 	return w
@@ -177,8 +180,8 @@ type judge struct {
 	request nodescore.Request
 }
 
-// judgeNode judges a Node as kube-scheduler with metax-gpu-aware does, as far as GPUs, labels, taints and
-// the state of the Node are concerned.
+// judgeNode judges a Node as kube-scheduler with metax-gpu-aware does, as far as GPUs, labels,
+// taints and the state of the Node are concerned.
 func (j judge) judgeNode(n Node, r nodescore.Request) nodescore.Judgement {
 	of := j.ofGPUs(n, r)
 	if obstacle := j.obstacleOn(n); obstacle.text != "" {
@@ -217,9 +220,10 @@ func (j judge) obstacleOn(n Node) obstacle {
 	if !slices.Contains(n.Status, "ready") {
 		return obstacle{Repair, "it is not ready"}
 	}
-	taint, untolerated := scheduling.FindMatchingUntoleratedTaint(n.object.Spec.Taints, j.pod.Spec.Tolerations, func(t *corev1.Taint) bool {
-		return t.Effect != corev1.TaintEffectPreferNoSchedule && t.Key != corev1.TaintNodeUnschedulable
-	})
+	taint, untolerated := scheduling.FindMatchingUntoleratedTaint(n.object.Spec.Taints, j.pod.Spec.Tolerations,
+		func(t *corev1.Taint) bool {
+			return t.Effect != corev1.TaintEffectPreferNoSchedule && t.Key != corev1.TaintNodeUnschedulable
+		})
 	if untolerated {
 		return obstacle{Tolerate, fmt.Sprintf("the pod does not tolerate its taint %s:%s", taint.Key, taint.Effect)}
 	}

@@ -32,8 +32,9 @@ func TestWhyGolden(t *testing.T) {
 	}
 }
 
-// TestRemedies makes one thing missing at a time on node-b, the only node: of its GPUs, 0 to 2 are
-// free, 3 is unhealthy, 4 and 5 are those of the pod train-1, and 6 and 7 are in use outside.
+// TestRemedies makes one thing missing at a time on node-b, the only node: of its GPUs, 0 to 2
+// are free, 3 is unhealthy, 4 and 5 are those of the pod train-1, and 6 and 7 are in use
+// outside.
 func TestRemedies(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -102,8 +103,8 @@ func TestWhyIsShort(t *testing.T) {
 	}
 }
 
-// TestWhyRanks: Nodes are ranked as the metax-gpu-aware of the cluster does, by its weights and, for a pod that
-// names no policy, by its policy.
+// TestWhyRanks: Nodes are ranked as the metax-gpu-aware of the cluster does, by its weights
+// and, for a pod that names no policy, by its policy.
 func TestWhyRanks(t *testing.T) {
 	for _, test := range []struct {
 		name, pod string
@@ -147,7 +148,8 @@ func TestWhyRanks(t *testing.T) {
 	}
 }
 
-// TestUnknownGPUs: a pod without a valid annotation of what it was given has GPUs that are not known.
+// TestUnknownGPUs: a pod without a valid annotation of what it was given has GPUs that are not
+// known.
 func TestUnknownGPUs(t *testing.T) {
 	o := fixture(t)
 	for _, annotation := range []string{"", "GPU-1", "x"} {

@@ -9,8 +9,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
-// Text is the judgement in a few lines, however many Nodes there are: those of which the same is said
-// are one line.
+// Text is the judgement in a few lines, however many Nodes there are: those of which the same
+// is said are one line.
 func (w Why) Text() string {
 	var b strings.Builder
 	p := w.Pod
@@ -31,7 +31,8 @@ func (w Why) Text() string {
 		b.WriteString("; requests no GPU\n")
 	}
 	if p.Message != "" {
-		b.WriteString(map[bool]string{true: "the scheduler says: ", false: ""}[p.State == "pending"] + terminal.Line(p.Message) + "\n")
+		b.WriteString(map[bool]string{true: "the scheduler says: ", false: ""}[p.State == "pending"] +
+			terminal.Line(p.Message) + "\n")
 	}
 	b.WriteString(w.ownText())
 	if text := p.healthText(); text != "" {
@@ -68,14 +69,17 @@ func (w Why) ownText() string {
 	case w.Own.Link == "":
 		return fmt.Sprintf("it has GPU %s\n", wording.Ranges(w.Own.GPUs))
 	case slices.Equal(w.Own.GPUs, w.Own.Best):
-		return fmt.Sprintf("it has the GPUs %s (worst link: %s), the best set of its node\n", wording.Ranges(w.Own.GPUs), w.Own.Link)
+		return fmt.Sprintf("it has the GPUs %s (worst link: %s), the best set of its node\n", wording.Ranges(w.Own.GPUs),
+			w.Own.Link)
 	case w.Own.Best == nil:
 		return fmt.Sprintf("it has the GPUs %s (worst link: %s)\n", wording.Ranges(w.Own.GPUs), w.Own.Link)
 	}
-	return fmt.Sprintf("it has the GPUs %s (worst link: %s); the best set of its node is now %s (%s)\n", wording.Ranges(w.Own.GPUs), w.Own.Link, wording.Ranges(w.Own.Best), w.Own.BestLink)
+	return fmt.Sprintf("it has the GPUs %s (worst link: %s); the best set of its node is now %s (%s)\n",
+		wording.Ranges(w.Own.GPUs), w.Own.Link, wording.Ranges(w.Own.Best), w.Own.BestLink)
 }
 
-// rows are the Nodes as rows of a table, one for all of which the same is said, the best first.
+// rows are the Nodes as rows of a table, one for all of which the same is said, the best
+// first.
 func (w Why) rows() [][]string {
 	type kind struct {
 		fits              bool

@@ -13,8 +13,8 @@ import (
 
 var daemonSets = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "daemonsets"}
 
-// Done fails as long as not every pod of the DaemonSet that removes the files is ready. It needs the verb
-// get on it.
+// Done fails as long as not every pod of the DaemonSet that removes the files is ready. It
+// needs the verb get on it.
 func Done(ctx context.Context, client dynamic.Interface, namespace, name string) error {
 	set, err := client.Resource(daemonSets).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -33,7 +33,8 @@ func Done(ctx context.Context, client dynamic.Interface, namespace, name string)
 	return nil
 }
 
-// Retry calls do every second until it succeeds, and returns why it did not if the context ends before.
+// Retry calls do every second until it succeeds, and returns why it did not if the context
+// ends before.
 func Retry(ctx context.Context, do func(context.Context) error) (last error) {
 	for {
 		err := do(ctx)

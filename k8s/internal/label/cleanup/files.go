@@ -22,8 +22,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/slicefile"
 )
 
-// Files are the directories of one host that the programs write to, as this process sees them. A
-// directory that is missing, or "", has nothing to remove.
+// Files are the directories of one host that the programs write to, as this process sees them.
+// A directory that is missing, or "", has nothing to remove.
 type Files struct {
 	Run, Lib, CDI string
 	Logs          []string // directories of log files
@@ -37,17 +37,20 @@ type Files struct {
 
 const (
 	hookName = "metax-hook"
-	// leaseDir exists below Run where the node tool is installed. Then the record of the node and the lock
-	// are its as well, and requestName makes it write the specs anew.
+	// leaseDir exists below Run where the node tool is installed. Then the record of the node
+	// and the lock are its as well, and requestName makes it write the specs anew.
 	leaseDir    = "leases"
 	requestName = "refresh"
 )
 
-// Remove removes the files. If a pod has GPUs, or if that is not known, the CDI specs and metax-hook stay:
-// when another plugin takes over, the kubelet starts its containers again with the CDI names that it was
-// given.
+// Remove removes the files. If a pod has GPUs, or if that is not known, the CDI specs and
+// metax-hook stay: when another plugin takes over, the kubelet starts its containers again
+// with the CDI names that it was given.
 func (f Files) Remove(ctx context.Context) error {
-	errs := []error{f.remove(f.Lib, "node.json"), f.remove(f.Run, "k8s"), f.remove(f.Run, "validation"), f.remove(f.Run, path.Base(report.Dir))}
+	errs := []error{
+		f.remove(f.Lib, "node.json"), f.remove(f.Run, "k8s"), f.remove(f.Run, "validation"),
+		f.remove(f.Run, path.Base(report.Dir)),
+	}
 	tool := f.exists(f.Run, leaseDir)
 	if !tool {
 		errs = append(errs, f.remove(f.Run, "node.json"), f.remove(f.Run, "cdi.lock"))
@@ -58,7 +61,8 @@ func (f Files) Remove(ctx context.Context) error {
 		errs = append(errs, f.removeSpecs(tool))
 	}
 	for _, dir := range f.Logs {
-		errs = append(errs, logging.Remove(dir, protocol.Device, protocol.Label, protocol.Exporter, protocol.Runtime, protocol.Driver, protocol.Operator))
+		errs = append(errs, logging.Remove(dir, protocol.Device, protocol.Label, protocol.Exporter, protocol.Runtime,
+			protocol.Driver, protocol.Operator))
 	}
 	if f.Features != "" {
 		errs = append(errs, f.remove(filepath.Split(f.Features)))
@@ -84,8 +88,8 @@ func (f Files) needed(ctx context.Context) string {
 	return ""
 }
 
-// removeSpecs removes the CDI specs, and metax-hook if no spec is left that runs it. A spec that runs
-// another metax-hook was written by somebody else.
+// removeSpecs removes the CDI specs, and metax-hook if no spec is left that runs it. A spec
+// that runs another metax-hook was written by somebody else.
 func (f Files) removeSpecs(tool bool) error {
 	var errs []error
 	hook := path.Join(protocol.HookDir, hookName)

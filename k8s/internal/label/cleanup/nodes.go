@@ -17,8 +17,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
-// Nodes are the Node objects of a cluster. It needs the verbs list and patch on nodes, and patch on
-// nodes/status.
+// Nodes are the Node objects of a cluster. It needs the verbs list and patch on nodes, and
+// patch on nodes/status.
 type Nodes struct {
 	Client metadata.Interface
 	Log    *slog.Logger
@@ -29,8 +29,8 @@ var resource = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
 // page is how many Node objects are in one answer.
 const page = 200
 
-// Remove removes from all Node objects the labels, annotations and conditions that a program applied and
-// nobody else did, and uncordons those that an upgrade of the driver cordoned.
+// Remove removes from all Node objects the labels, annotations and conditions that a program
+// applied and nobody else did, and uncordons those that an upgrade of the driver cordoned.
 func (n Nodes) Remove(ctx context.Context) error {
 	var errs []error
 	options := metav1.ListOptions{Limit: page}
@@ -48,7 +48,8 @@ func (n Nodes) Remove(ctx context.Context) error {
 	}
 }
 
-// remove applies nothing under each name that something was applied under. That removes what was.
+// remove applies nothing under each name that something was applied under. That removes what
+// was.
 func (n Nodes) remove(ctx context.Context, node metav1.ObjectMeta) error {
 	// With the UID, a Node that was made anew meanwhile is left alone.
 	body, err := json.Marshal(map[string]any{
@@ -59,14 +60,16 @@ func (n Nodes) remove(ctx context.Context, node metav1.ObjectMeta) error {
 	}
 	force := true
 	for _, entry := range node.ManagedFields {
-		if entry.Operation != metav1.ManagedFieldsOperationApply || !slices.Contains([]string{protocol.Device, protocol.Label, protocol.Runtime}, entry.Manager) {
+		if entry.Operation != metav1.ManagedFieldsOperationApply ||
+			!slices.Contains([]string{protocol.Device, protocol.Label, protocol.Runtime}, entry.Manager) {
 			continue
 		}
 		var part []string
 		if entry.Subresource != "" {
 			part = append(part, entry.Subresource)
 		}
-		_, err := n.Client.Resource(resource).Patch(ctx, node.Name, types.ApplyPatchType, body, metav1.PatchOptions{FieldManager: entry.Manager, Force: &force}, part...)
+		_, err := n.Client.Resource(resource).Patch(ctx, node.Name, types.ApplyPatchType, body,
+			metav1.PatchOptions{FieldManager: entry.Manager, Force: &force}, part...)
 		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("remove what %s wrote to node %q: %w", entry.Manager, node.Name, err)
 		}

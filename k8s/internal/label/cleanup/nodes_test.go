@@ -51,7 +51,8 @@ func serve(t *testing.T, a *api) *rest.Config {
 	return &rest.Config{Host: server.URL}
 }
 
-// TestNodes removes from two pages of Node objects what the programs applied, and nothing else.
+// TestNodes removes from two pages of Node objects what the programs applied, and nothing
+// else.
 func TestNodes(t *testing.T) {
 	const list = `{"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": {"continue": "`
 	const entries = `[{"manager": "metax-gpu-device", "operation": "Apply"}, {"manager": "metax-gpu-device", "operation": "Apply", "subresource": "status"},
@@ -94,7 +95,8 @@ func TestNodes(t *testing.T) {
 	}
 }
 
-// TestEndUpgrade uncordons the node that an upgrade of the driver cordoned, and not the one that a person did.
+// TestEndUpgrade uncordons the node that an upgrade of the driver cordoned, and not the one
+// that a person did.
 func TestEndUpgrade(t *testing.T) {
 	const list = `{"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "items": [
 		{"metadata": {"name": "a", "uid": "u", "resourceVersion": "5", "annotations": {"metax-ctk.io/driver-upgrade": "{\"state\":\"drain\",\"cordoned\":true}"}}},
@@ -142,7 +144,8 @@ func TestDone(t *testing.T) {
 	}
 }
 
-// TestRetry succeeds at the third attempt; where none succeeds, the reason is not the end of the time.
+// TestRetry succeeds at the third attempt; where none succeeds, the reason is not the end of
+// the time.
 func TestRetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		left := 2

@@ -13,8 +13,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
-// endUpgrade puts a node back into service that an upgrade of the driver cordoned, where the operator's controller did
-// not do so before it ended.
+// endUpgrade puts a node back into service that an upgrade of the driver cordoned, where the
+// operator's controller did not do so before it ended.
 func (n Nodes) endUpgrade(ctx context.Context, node metav1.ObjectMeta) error {
 	text, ok := node.Annotations[protocol.UpgradeAnnotation]
 	if !ok {
@@ -22,7 +22,8 @@ func (n Nodes) endUpgrade(ctx context.Context, node metav1.ObjectMeta) error {
 	}
 	record := rollout.ParseRecord(text)
 	patch := map[string]any{"metadata": map[string]any{
-		"uid": node.UID, "resourceVersion": node.ResourceVersion, "annotations": map[string]any{protocol.UpgradeAnnotation: nil},
+		"uid": node.UID, "resourceVersion": node.ResourceVersion,
+		"annotations": map[string]any{protocol.UpgradeAnnotation: nil},
 	}}
 	if record.Cordoned {
 		patch["spec"] = map[string]any{"unschedulable": nil}

@@ -10,7 +10,8 @@ import (
 // File is the path of a features file, from which Node Feature Discovery makes labels.
 type File string
 
-// Write replaces the file if its content differs. Of reports it has the labels only. Without labels it stays.
+// Write replaces the file if its content differs. Of reports it has the labels only. Without
+// labels it stays.
 func (f File) Write(_ context.Context, labels map[string]string, _ string) (changed bool, err error) {
 	if labels == nil {
 		return false, nil

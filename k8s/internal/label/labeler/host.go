@@ -18,8 +18,8 @@ import (
 // PCI bus could be read and has no MetaX GPU.
 //
 // The driver's version and mode are read from the kernel's files, also where the recorded node
-// does not have them, because here no container waits for the answer. A driver that is installed and
-// not loaded has a mode.
+// does not have them, because here no container waits for the answer. A driver that is
+// installed and not loaded has a mode.
 func Host(ctx context.Context, root string) (gpu.Node, error) {
 	host, err := hostfs.New(root)
 	if err != nil {
@@ -52,7 +52,8 @@ func Host(ctx context.Context, root string) (gpu.Node, error) {
 	return n, nil
 }
 
-// Recorded identifies the record of the host's node: another text means another record, and "" that there is no record.
+// Recorded identifies the record of the host's node: another text means another record, and ""
+// that there is no record.
 func Recorded(host *hostfs.Root) string {
 	file, err := host.Open(node.RecordPath)
 	if err != nil {
@@ -66,8 +67,8 @@ func Recorded(host *hostfs.Root) string {
 	return fmt.Sprint(info.ModTime().UnixNano(), info.Size())
 }
 
-// noGPU reads the PCI bus again and returns label.ErrNoGPU if all of it can be read and there is
-// no GPU, and otherwise why that is not known.
+// noGPU reads the PCI bus again and returns label.ErrNoGPU if all of it can be read and there
+// is no GPU, and otherwise why that is not known.
 func noGPU(host *hostfs.Root) error {
 	kernel, err := sysfs.Read(host)
 	switch {

@@ -27,8 +27,8 @@ type Node struct {
 
 var nodes = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
 
-// Write gives the node object these labels, and the annotation with reports unless they are "". It writes only if
-// the object differs. Without labels, those that it wrote stay.
+// Write gives the node object these labels, and the annotation with reports unless they are
+// "". It writes only if the object differs. Without labels, those that it wrote stay.
 func (n *Node) Write(ctx context.Context, labels map[string]string, reports string) (changed bool, err error) {
 	// Version 0 is what the API server has in memory; a look every minute need not be newer.
 	now, err := n.Client.Resource(nodes).Get(ctx, n.Name, metav1.GetOptions{ResourceVersion: "0"})
@@ -65,7 +65,8 @@ func (n *Node) apply(ctx context.Context, labels map[string]string, reports stri
 		return err
 	}
 	force := true
-	_, err = n.Client.Resource(nodes).Patch(ctx, n.Name, types.ApplyPatchType, object, metav1.PatchOptions{FieldManager: protocol.Label, Force: &force})
+	_, err = n.Client.Resource(nodes).Patch(ctx, n.Name, types.ApplyPatchType, object,
+		metav1.PatchOptions{FieldManager: protocol.Label, Force: &force})
 	if err != nil {
 		return fmt.Errorf("label node %q: %w", n.Name, err)
 	}

@@ -103,8 +103,8 @@ func TestNodeReports(t *testing.T) {
 	}
 }
 
-// TestNodeReportsAlone writes reports where the labels are not known: those of before stay, also those that a program
-// before this one wrote.
+// TestNodeReportsAlone writes reports where the labels are not known: those of before stay,
+// also those that a program before this one wrote.
 func TestNodeReportsAlone(t *testing.T) {
 	api, node := newServer(t)
 	labels := map[string]string{protocol.LabelInstalled: "true"}

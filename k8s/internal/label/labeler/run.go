@@ -19,15 +19,17 @@ type Labeler struct {
 	// Read returns the node; label.ErrNoGPU if it certainly has no GPU.
 	Read    func(context.Context) (gpu.Node, error)
 	Product label.ProductName
-	// Recorded returns what tells one recorded node from another. A new one is read at once: labels come with the GPUs.
+	// Recorded returns what tells one recorded node from another. A new one is read at once:
+	// labels come with the GPUs.
 	Recorded func() string
-	// Reports returns what the operator's agents say about the node, by component, and what of it was not taken; nil
-	// does not look.
+	// Reports returns what the operator's agents say about the node, by component, and what of
+	// it was not taken; nil does not look.
 	Reports func() (reports map[string]report.Report, warnings []string)
-	// Write gives the node its labels, and the reports as text, and reports whether that changed anything. Without
-	// labels, those of the node stay.
+	// Write gives the node its labels, and the reports as text, and reports whether that
+	// changed anything. Without labels, those of the node stay.
 	Write func(ctx context.Context, labels map[string]string, reports string) (changed bool, err error)
-	// Validate returns the labels that say whether a node can give GPUs to containers; nil does not look.
+	// Validate returns the labels that say whether a node can give GPUs to containers; nil
+	// does not look.
 	Validate func(context.Context, gpu.Node) (map[string]string, error)
 	Log      *slog.Logger
 
@@ -65,7 +67,8 @@ func (l *Labeler) Step(ctx context.Context) Outcome {
 	if ctx.Err() != nil {
 		return Undecided
 	}
-	// After the host: an agent says that it loads a driver before it does, so that none counts as the host's.
+	// After the host: an agent says that it loads a driver before it does, so that none counts
+	// as the host's.
 	reports, distrusted := l.look()
 	l.reports, warnings = report.Print(reports), append(warnings, distrusted...)
 	for _, w := range warnings {
@@ -102,7 +105,8 @@ func (l *Labeler) Step(ctx context.Context) Outcome {
 	case changed:
 		l.Log.Info("labels written", "labels", labels)
 	}
-	if (labels[protocol.LabelInstalled] == "true" && labels[protocol.LabelMemory] == "") || labels[protocol.LabelValidated] == "false" {
+	if (labels[protocol.LabelInstalled] == "true" && labels[protocol.LabelMemory] == "") ||
+		labels[protocol.LabelValidated] == "false" {
 		return Partial
 	}
 	return Written
@@ -126,9 +130,9 @@ func (l *Labeler) look() (map[string]report.Report, []string) {
 	return l.Reports()
 }
 
-// addReports adds the labels of reports, and whether the driver is the host's: what an agent does not say is from a
-// payload counts as the host's if it is loaded, or installed. A driver is ready only if it is loaded and nobody is
-// about to unload it.
+// addReports adds the labels of reports, and whether the driver is the host's: what an agent
+// does not say is from a payload counts as the host's if it is loaded, or installed. A driver
+// is ready only if it is loaded and nobody is about to unload it.
 func addReports(labels map[string]string, reports map[string]report.Report) {
 	loaded := labels[protocol.LabelDriverReady] == "true"
 	maps.Copy(labels, report.Labels(reports))
@@ -145,7 +149,8 @@ func addReports(labels map[string]string, reports map[string]report.Report) {
 	}
 }
 
-// glance is the time between two looks at the reports, for which DaemonSets wait, and at the record of the node.
+// glance is the time between two looks at the reports, for which DaemonSets wait, and at the
+// record of the node.
 const glance = 2 * time.Second
 
 // rest waits for a time, or until the reports or the record have changed.
@@ -163,12 +168,12 @@ func (l *Labeler) rest(ctx context.Context, wait time.Duration) error {
 	return nil
 }
 
-// retry is the longest time until labels that could not be written, are not all there, or say that the node is
-// not ready, are tried again: other programs wait for them.
+// retry is the longest time until labels that could not be written, are not all there, or say
+// that the node is not ready, are tried again: other programs wait for them.
 const retry = 10 * time.Second
 
-// Run takes a Step after each interval, and when the reports or the record change, until the context ends; with once, until
-// labels are written.
+// Run takes a Step after each interval, and when the reports or the record change, until the
+// context ends; with once, until labels are written.
 func (l *Labeler) Run(ctx context.Context, interval time.Duration, once bool) error {
 	for {
 		outcome := l.Step(ctx)

@@ -74,7 +74,8 @@ func TestPartial(t *testing.T) {
 	}
 }
 
-// TestRecordedMeanwhile: what metax-gpu-device records of a node is in its labels two seconds later.
+// TestRecordedMeanwhile: what metax-gpu-device records of a node is in its labels two seconds
+// later.
 func TestRecordedMeanwhile(t *testing.T) {
 	n := simulated(t, "c500-8")
 	dir := tree(t, n)
@@ -142,7 +143,8 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestReports: a report of an agent is written at once, and a driver is ready only if the agent says so too.
+// TestReports: a report of an agent is written at once, and a driver is ready only if the
+// agent says so too.
 func TestReports(t *testing.T) {
 	n := simulated(t, "c500-8")
 	ctx, stop := context.WithCancel(context.Background())
@@ -182,7 +184,8 @@ func TestReports(t *testing.T) {
 	}
 }
 
-// TestReportsWithoutLabels: where the host cannot be read or validated, the reports are still written.
+// TestReportsWithoutLabels: where the host cannot be read or validated, the reports are still
+// written.
 func TestReportsWithoutLabels(t *testing.T) {
 	broken := errors.New("it cannot be read")
 	for _, test := range []struct {

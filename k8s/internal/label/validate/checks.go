@@ -14,7 +14,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
-// The reasons why a node is not ready, in the order in which they are looked at. They are values of a label.
+// The reasons why a node is not ready, in the order in which they are looked at. They are
+// values of a label.
 const (
 	NoDriver = "NoDriver" // the kernel module is not loaded, or no GPU has device nodes
 	NoSpec   = "NoSpec"   // engines find no CDI spec with a GPU
@@ -42,9 +43,10 @@ func Driver(n gpu.Node) Check {
 	return c
 }
 
-// Spec checks that the CDI specs of the host have every GPU of the node that has device nodes, and nothing that is
-// not there. Of hooks it looks at nothing, because a container does not see all programs of its host. The engine
-// sees the host below engineRoot. A GPU in slices is not looked at: its devices come and go.
+// Spec checks that the CDI specs of the host have every GPU of the node that has device nodes,
+// and nothing that is not there. Of hooks it looks at nothing, because a container does not
+// see all programs of its host. The engine sees the host below engineRoot. A GPU in slices is
+// not looked at: its devices come and go.
 func Spec(n gpu.Node, host *hostfs.Root, engineRoot string) Check {
 	c := Check{Name: "spec"}
 	given := map[string]bool{} // paths of device nodes on the host
@@ -91,8 +93,8 @@ func (c Check) bad(message string) Check {
 	return c
 }
 
-// Plugin checks that the kubelet knows GPUs, or slices of them: by the capacity of the Node, which does not change
-// while they are in use or unhealthy.
+// Plugin checks that the kubelet knows GPUs, or slices of them: by the capacity of the Node,
+// which does not change while they are in use or unhealthy.
 func Plugin(capacity map[string]string) Check {
 	c := Check{Name: "plugin"}
 	for _, name := range []string{protocol.Resource, protocol.SliceResource, protocol.VFIOResource} {

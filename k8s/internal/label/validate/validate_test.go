@@ -57,7 +57,8 @@ func host(t *testing.T, name string) (gpu.Node, *hostfs.Root) {
 	return n, root
 }
 
-// TestChecks has what happened to a node and to its Node object, and the first reason with its message.
+// TestChecks has what happened to a node and to its Node object, and the first reason with its
+// message.
 func TestChecks(t *testing.T) {
 	const file = "var/run/cdi/metax-tech.com-gpu.json"
 	must := func(err error) {

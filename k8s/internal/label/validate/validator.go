@@ -41,8 +41,9 @@ func (v *Validator) Register(r prometheus.Registerer) {
 	r.MustRegister(v.passed)
 }
 
-// Look validates the node, which is as discovered, and returns its labels: none if it has no GPU. It writes or
-// removes the file. It fails if the Node cannot be read or the file cannot be written.
+// Look validates the node, which is as discovered, and returns its labels: none if it has no
+// GPU. It writes or removes the file. It fails if the Node cannot be read or the file cannot
+// be written.
 func (v *Validator) Look(ctx context.Context, n gpu.Node) (map[string]string, error) {
 	if len(n.GPUs) == 0 {
 		if v.passed != nil {
@@ -62,7 +63,8 @@ func (v *Validator) Look(ctx context.Context, n gpu.Node) (map[string]string, er
 // capacity is that of the Node object.
 func (v *Validator) capacity(ctx context.Context) (map[string]string, error) {
 	// Version 0 is what the API server has in memory; a look every minute need not be newer.
-	node, err := v.Client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "nodes"}).Get(ctx, v.Node, metav1.GetOptions{ResourceVersion: "0"})
+	node, err := v.Client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "nodes"}).Get(ctx, v.Node,
+		metav1.GetOptions{ResourceVersion: "0"})
 	if err != nil {
 		return nil, fmt.Errorf("read node %q: %w", v.Node, err)
 	}

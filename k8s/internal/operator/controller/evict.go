@@ -14,8 +14,9 @@ import (
 // Evict sends an Eviction to the API server.
 type Evict func(context.Context, *policyv1.Eviction) error
 
-// requestEviction evicts the pod that meta names, if it is the one of the UID. The labels and annotations of meta say what it is,
-// for the policies of the chart. That a disruption budget forbids it for now, or that the pod has gone, is no mistake.
+// requestEviction evicts the pod that meta names, if it is the one of the UID. The labels and
+// annotations of meta say what it is, for the policies of the chart. That a disruption budget
+// forbids it for now, or that the pod has gone, is no mistake.
 func (e Evict) requestEviction(ctx context.Context, meta metav1.ObjectMeta, uid types.UID, log *slog.Logger) error {
 	err := e(ctx, &policyv1.Eviction{
 		ObjectMeta:    meta,

@@ -31,8 +31,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
-// Faults does what package faults decides about lost GPUs. It needs list, watch and patch on nodes, and for evictions
-// get on pods and create on pods/eviction of all namespaces.
+// Faults does what package faults decides about lost GPUs. It needs list, watch and patch on
+// nodes, and for evictions get on pods and create on pods/eviction of all namespaces.
 type Faults struct {
 	Client client.Client
 	// Pods reads one pod at a time from the API server.
@@ -43,7 +43,8 @@ type Faults struct {
 	// Evict requests an eviction.
 	Evict Evict
 
-	// mutex lets one look at a time write: what one has decided is not carried out after a Release.
+	// mutex lets one look at a time write: what one has decided is not carried out after a
+	// Release.
 	mutex  sync.Mutex
 	memory faults.Memory
 	held   string // the last reason that was logged
@@ -88,7 +89,8 @@ func (f *Faults) Release(ctx context.Context) (done bool, err error) {
 	return len(plan.Changes) == 0, f.writeTaints(ctx, plan.Changes)
 }
 
-// listNodes are those with GPUs, or with the taint, sorted. A record that cannot be read is logged, and counts as none.
+// listNodes are those with GPUs, or with the taint, sorted. A record that cannot be read is
+// logged, and counts as none.
 func (f *Faults) listNodes(ctx context.Context) (nodes []faults.Node, err error) {
 	var list corev1.NodeList
 	if err := f.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
@@ -136,8 +138,8 @@ func (f *Faults) writeTaints(ctx context.Context, changes []faults.Change) error
 	return errors.Join(errs...)
 }
 
-// evictFirst evicts the first of the pods that still is one with a lost GPU. That a disruption budget forbids it for now is
-// no mistake, and takes its turn.
+// evictFirst evicts the first of the pods that still is one with a lost GPU. That a disruption
+// budget forbids it for now is no mistake, and takes its turn.
 func (f *Faults) evictFirst(ctx context.Context, candidates []faults.Candidate) error {
 	for _, c := range candidates[:min(len(candidates), mostReads)] {
 		pod := &corev1.Pod{}
@@ -155,13 +157,15 @@ func (f *Faults) evictFirst(ctx context.Context, candidates []faults.Candidate) 
 			Labels:      map[string]string{protocol.EvictsLabel: protocol.EvictsLostGPUPod},
 			Annotations: map[string]string{protocol.EvictsFromAnnotation: c.Node},
 		}
-		return f.Evict.requestEviction(ctx, says, pod.UID, f.Log.With("node", c.Node, "gpu", string(c.Fault.UUID), "code", c.Fault.Code))
+		return f.Evict.requestEviction(ctx, says, pod.UID,
+			f.Log.With("node", c.Node, "gpu", string(c.Fault.UUID), "code", c.Fault.Code))
 	}
 	return nil
 }
 
-// hasLost reports whether a pod is the one of a record and goes on: the agent of a node names no pod of another node,
-// and none without GPUs. A pod of a file of the kubelet's cannot be evicted.
+// hasLost reports whether a pod is the one of a record and goes on: the agent of a node names
+// no pod of another node, and none without GPUs. A pod of a file of the kubelet's cannot be
+// evicted.
 func hasLost(pod *corev1.Pod, c faults.Candidate) bool {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	return string(pod.UID) == c.UID && pod.Spec.NodeName == c.Node && usesGPU(pod) && !objects.HasEnded(pod) &&
@@ -170,11 +174,13 @@ func hasLost(pod *corev1.Pod, c faults.Candidate) bool {
 
 // setupWithManager makes the manager call Faults.
 func (f *Faults) setupWithManager(m manager.Manager, only reconcile.Request, options controller.Options) error {
-	always := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request { return []reconcile.Request{only} })
+	always := handler.EnqueueRequestsFromMapFunc(
+		func(context.Context, client.Object) []reconcile.Request { return []reconcile.Request{only} })
 	changed := predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok1 := e.ObjectOld.(*corev1.Node)
 		after, ok2 := e.ObjectNew.(*corev1.Node)
-		return !ok1 || !ok2 || before.Annotations[protocol.FaultsAnnotation] != after.Annotations[protocol.FaultsAnnotation] ||
+		return !ok1 || !ok2 ||
+			before.Annotations[protocol.FaultsAnnotation] != after.Annotations[protocol.FaultsAnnotation] ||
 			!equality.Semantic.DeepEqual(before.Spec.Taints, after.Spec.Taints) ||
 			before.Labels[protocol.LabelInstalled] != after.Labels[protocol.LabelInstalled]
 	}}

@@ -58,7 +58,8 @@ func gpuPod(name string, node int) *corev1.Pod {
 	return p
 }
 
-// publish makes the device plugin of a node say which pods have a lost GPU; none without names.
+// publish makes the device plugin of a node say which pods have a lost GPU; none without
+// names.
 func (l *lossy) publish(t *testing.T, node int, pods ...string) {
 	t.Helper()
 	n := &corev1.Node{}
@@ -100,8 +101,8 @@ func (l *lossy) taint(t *testing.T, node string) string {
 	return ""
 }
 
-// TestOnFatal: of two pods on a node, the one with the lost GPU goes, when its budget lets it; no pod that only says that
-// it has it, and none that a record must not name.
+// TestOnFatal: of two pods on a node, the one with the lost GPU goes, when its budget lets it;
+// no pod that only says that it has it, and none that a record must not name.
 func TestOnFatal(t *testing.T) {
 	liar, other, plain, mirror, successor := gpuPod("liar", 0), gpuPod("other", 1), gpuPod("plain", 0), gpuPod("mirror", 0), gpuPod("successor", 0)
 	liar.Annotations = map[string]string{protocol.GivenAnnotation: "GPU-0", protocol.GPUsAnnotation: "GPU-0"}
@@ -131,7 +132,8 @@ func TestOnFatal(t *testing.T) {
 	}
 }
 
-// TestOnFatalModes: without the mode, nothing is evicted and an old taint goes, as with the ClusterOperator.
+// TestOnFatalModes: without the mode, nothing is evicted and an old taint goes, as with the
+// ClusterOperator.
 func TestOnFatalModes(t *testing.T) {
 	for mode, want := range map[faults.Mode]string{faults.None: "", faults.Taint: "metax-tech.com/gpu-fatal=missing:NoSchedule"} {
 		l := newLossy(t, mode, 1, gpuPod("victim", 0))
@@ -159,8 +161,8 @@ func TestOnFatalModes(t *testing.T) {
 	}
 }
 
-// TestOnFatalCrowd: of 500 pods with GPUs, those that have a lost one go, and no other, however often GPUs are lost and
-// come back; never more than one in ten seconds.
+// TestOnFatalCrowd: of 500 pods with GPUs, those that have a lost one go, and no other,
+// however often GPUs are lost and come back; never more than one in ten seconds.
 func TestOnFatalCrowd(t *testing.T) {
 	var pods []client.Object
 	lost := map[string]bool{}

@@ -48,18 +48,20 @@ import (
 // Options are those of the controller.
 type Options struct {
 	Namespace string // of the DaemonSets and the Lease
-	// AwareNamespace is that of the scheduler extender, which says there which schedulers ask; empty without it.
+	// AwareNamespace is that of the scheduler extender, which says there which schedulers ask;
+	// empty without it.
 	AwareNamespace string
 	Health         string // address of /healthz and /readyz
 	Metrics        string // address of /metrics, "0" for none
 	Manifests      plan.Manifests
-	// Upgrades reports whether the controller upgrades drivers, for which it needs more rights. If not, it only puts
-	// nodes back into service that an upgrade took before.
+	// Upgrades reports whether the controller upgrades drivers, for which it needs more
+	// rights. If not, it only puts nodes back into service that an upgrade took before.
 	Upgrades bool
 	// OnFatal is what follows where a GPU is lost to its pods. To evict needs more rights.
 	OnFatal faults.Mode
 	Log     *slog.Logger
-	// Clock is what pauses and limits of time are measured by; nil is the real one. The Lease has the real one always.
+	// Clock is what pauses and limits of time are measured by; nil is the real one. The Lease
+	// has the real one always.
 	Clock clock.WithTicker
 }
 
@@ -75,14 +77,17 @@ func (o Options) queue() controller.Options {
 	several := true // in one process
 	return controller.Options{
 		SkipNameValidation: &several,
-		NewQueue: func(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
-			return workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[reconcile.Request]{Name: name, Clock: o.clock()})
+		NewQueue: func(name string,
+			limiter workqueue.TypedRateLimiter[reconcile.Request],
+		) workqueue.TypedRateLimitingInterface[reconcile.Request] {
+			return workqueue.NewTypedRateLimitingQueueWithConfig(limiter,
+				workqueue.TypedRateLimitingQueueConfig[reconcile.Request]{Name: name, Clock: o.clock()})
 		},
 	}
 }
 
-// Run runs the controller until the context ends. Of several, one leads; it needs get, create and update on
-// leases of its namespace and create on events for that.
+// Run runs the controller until the context ends. Of several, one leads; it needs get, create
+// and update on leases of its namespace and create on events for that.
 func Run(ctx context.Context, config *rest.Config, o Options) error {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, appsv1.AddToScheme, corev1.AddToScheme} {
@@ -97,7 +102,8 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 	m, err := manager.New(config, manager.Options{
 		Scheme: scheme, Logger: logger,
 		HealthProbeBindAddress: "0", Metrics: server.Options{BindAddress: "0"}, // serveStatus bounds who asks
-		LeaderElection: true, LeaderElectionID: protocol.Operator, LeaderElectionNamespace: o.Namespace, LeaderElectionReleaseOnCancel: true,
+		LeaderElection: true, LeaderElectionID: protocol.Operator, LeaderElectionNamespace: o.Namespace,
+		LeaderElectionReleaseOnCancel: true,
 		Cache: cache.Options{
 			ByObject:         cached(o),
 			DefaultTransform: trimForCache,
@@ -108,7 +114,10 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 	}
 	only := reconcile.Request{NamespacedName: types.NamespacedName{Name: v1alpha1.Name}}
 	always := func(context.Context, client.Object) []reconcile.Request { return []reconcile.Request{only} }
-	r := &Reconciler{Client: m.GetClient(), Manifests: o.Manifests, ConfigMaps: o.configMaps(), Namespace: o.Namespace, Log: o.Log, Now: o.clock().Now, Configs: map[string]client.Reader{}}
+	r := &Reconciler{
+		Client: m.GetClient(), Manifests: o.Manifests, ConfigMaps: o.configMaps(), Namespace: o.Namespace,
+		Log: o.Log, Now: o.clock().Now, Configs: map[string]client.Reader{},
+	}
 	kube, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return err
@@ -116,11 +125,17 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 	evict := func(ctx context.Context, e *policyv1.Eviction) error {
 		return kube.PolicyV1().Evictions(e.Namespace).Evict(ctx, e)
 	}
-	r.Upgrader = &Upgrader{Client: m.GetClient(), Namespace: o.Namespace, Upgrades: o.Upgrades, Log: o.Log, Now: o.clock().Now, Evict: evict}
+	r.Upgrader = &Upgrader{
+		Client: m.GetClient(), Namespace: o.Namespace, Upgrades: o.Upgrades, Log: o.Log,
+		Now: o.clock().Now, Evict: evict,
+	}
 	if err = r.Upgrader.setupWithManager(m, only, o.queue()); err != nil {
 		return fmt.Errorf("watch the nodes' drivers: %w", err)
 	}
-	r.Faults = &Faults{Client: m.GetClient(), Pods: m.GetAPIReader(), Mode: cmp.Or(o.OnFatal, faults.None), Log: o.Log, Now: o.clock().Now, Evict: evict}
+	r.Faults = &Faults{
+		Client: m.GetClient(), Pods: m.GetAPIReader(), Mode: cmp.Or(o.OnFatal, faults.None), Log: o.Log,
+		Now: o.clock().Now, Evict: evict,
+	}
 	if err = r.Faults.setupWithManager(m, only, o.queue()); err != nil {
 		return fmt.Errorf("watch the nodes' GPUs: %w", err)
 	}
@@ -129,10 +144,11 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 		For(&v1alpha1.ClusterOperator{}).
 		Owns(&appsv1.DaemonSet{}).
 		Owns(&corev1.Pod{}).
-		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(always), builder.WithPredicates(predicate.Or(predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{},
-			predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-				return pendingMode(e.ObjectOld) != pendingMode(e.ObjectNew) || isTainted(e.ObjectOld) != isTainted(e.ObjectNew)
-			}})))
+		Watches(&corev1.Node{}, handler.EnqueueRequestsFromMapFunc(always),
+			builder.WithPredicates(predicate.Or(predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{},
+				predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+					return pendingMode(e.ObjectOld) != pendingMode(e.ObjectNew) || isTainted(e.ObjectOld) != isTainted(e.ObjectNew)
+				}})))
 	all.Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(always), builder.WithPredicates(predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return isStuck(e.Object, o.Namespace) },
 		DeleteFunc: func(e event.DeleteEvent) bool { return isStuck(e.Object, o.Namespace) },
@@ -163,12 +179,15 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 	return err
 }
 
-// serveStatus answers probes and serves metrics until the context ends, those of the conditions among them; a failure
-// stops the controller.
+// serveStatus answers probes and serves metrics until the context ends, those of the
+// conditions among them; a failure stops the controller.
 func (o Options) serveStatus(ctx context.Context, stop func(error), own prometheus.Collector) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(own)
-	for address, registry := range map[string]prometheus.Gatherer{o.Health: nil, o.Metrics: prometheus.Gatherers{metrics.Registry, registry}} {
+	for address, registry := range map[string]prometheus.Gatherer{
+		o.Health:  nil,
+		o.Metrics: prometheus.Gatherers{metrics.Registry, registry},
+	} {
 		if address == "" || address == "0" {
 			continue
 		}
@@ -227,16 +246,21 @@ func isStuck(o client.Object, namespace string) bool {
 	return ok && p.Namespace == namespace && len(waitingContainers(p)) > 0
 }
 
-// cached is what is followed: of pods, those of the components and those that look at GPUs, and all if their drivers are
-// upgraded.
+// cached is what is followed: of pods, those of the components and those that look at GPUs,
+// and all if their drivers are upgraded.
 func cached(o Options) map[client.Object]cache.ByObject {
-	objects := map[client.Object]cache.ByObject{&appsv1.DaemonSet{}: {Namespaces: map[string]cache.Config{o.Namespace: {}}}}
+	objects := map[client.Object]cache.ByObject{
+		&appsv1.DaemonSet{}: {Namespaces: map[string]cache.Config{o.Namespace: {}}},
+	}
 	if !o.Upgrades {
-		own, err := labels.NewRequirement("app.kubernetes.io/name", selection.In, append(slices.Clone(plan.Components), protocol.Look))
+		own, err := labels.NewRequirement("app.kubernetes.io/name", selection.In,
+			append(slices.Clone(plan.Components), protocol.Look))
 		if err != nil {
 			panic(err) // of constants
 		}
-		objects[&corev1.Pod{}] = cache.ByObject{Namespaces: map[string]cache.Config{o.Namespace: {LabelSelector: labels.NewSelector().Add(*own)}}}
+		objects[&corev1.Pod{}] = cache.ByObject{Namespaces: map[string]cache.Config{
+			o.Namespace: {LabelSelector: labels.NewSelector().Add(*own)},
+		}}
 	}
 	return objects
 }

@@ -7,12 +7,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// conditions are the conditions of the ClusterOperator as metrics. It is safe for concurrent use.
+// conditions are the conditions of the ClusterOperator as metrics. It is safe for concurrent
+// use.
 type conditions struct {
 	now atomic.Pointer[[]metav1.Condition]
 }
 
-var conditionDesc = prometheus.NewDesc("metax_operator_condition", "Whether a condition of the ClusterOperator is True (1) or False (0).", []string{"type"}, nil)
+var conditionDesc = prometheus.NewDesc("metax_operator_condition",
+	"Whether a condition of the ClusterOperator is True (1) or False (0).", []string{"type"}, nil)
 
 func (c *conditions) set(all []metav1.Condition) { c.now.Store(&all) }
 

@@ -22,9 +22,10 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
-// Reconciler makes the cluster what the ClusterOperator says. It needs, in all namespaces, the verbs get, list,
-// watch and patch on clusteroperators, patch on clusteroperators/status, and list, watch and patch on nodes; in its
-// namespace list, watch, create, patch and delete on daemonsets, and list, watch, create and delete on pods.
+// Reconciler makes the cluster what the ClusterOperator says. It needs, in all namespaces, the
+// verbs get, list, watch and patch on clusteroperators, patch on clusteroperators/status, and
+// list, watch and patch on nodes; in its namespace list, watch, create, patch and delete on
+// daemonsets, and list, watch, create and delete on pods.
 type Reconciler struct {
 	Client    client.Client
 	Manifests plan.Manifests
@@ -35,8 +36,8 @@ type Reconciler struct {
 	Upgrader *Upgrader
 	// Faults taints nodes with lost GPUs, or only removes its taints.
 	Faults *Faults
-	// ConfigMaps are the names of the ConfigMaps that are read, with their namespaces, and Configs reads each of them.
-	// They need list and watch on it.
+	// ConfigMaps are the names of the ConfigMaps that are read, with their namespaces, and
+	// Configs reads each of them. They need list and watch on it.
 	ConfigMaps map[string]string
 	Configs    map[string]client.Reader
 
@@ -69,9 +70,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, err
 	}
 	rendered, invalid := r.Manifests.Render(o.Spec)
-	in := plan.Input{Operator: o, Nodes: nodes, Rendered: rendered, Invalid: invalid, Present: present, Upgrades: r.Upgrader.Upgrades, Configs: configs}
+	in := plan.Input{
+		Operator: o, Nodes: nodes, Rendered: rendered, Invalid: invalid, Present: present,
+		Upgrades: r.Upgrader.Upgrades, Configs: configs,
+	}
 	var looks corev1.PodList
-	if err := r.Client.List(ctx, &looks, client.InNamespace(r.Namespace), client.MatchingLabels{"app.kubernetes.io/name": protocol.Look}); err != nil {
+	if err := r.Client.List(ctx, &looks, client.InNamespace(r.Namespace),
+		client.MatchingLabels{"app.kubernetes.io/name": protocol.Look}); err != nil {
 		return reconcile.Result{}, fmt.Errorf("list the pods that look at GPUs: %w", err)
 	}
 	var pods corev1.PodList
@@ -113,7 +118,8 @@ func (r *Reconciler) look(ctx context.Context, looks plan.Looks) error {
 	return errors.Join(errs...)
 }
 
-// carryOut writes what a plan says. One DaemonSet that fails does not keep the others from being written.
+// carryOut writes what a plan says. One DaemonSet that fails does not keep the others from
+// being written.
 func (r *Reconciler) carryOut(ctx context.Context, p plan.Plan, present map[string]*appsv1.DaemonSet) error {
 	var errs []error
 	for _, set := range p.Apply {
@@ -200,7 +206,8 @@ func (r *Reconciler) remove(ctx context.Context, set *appsv1.DaemonSet) error {
 	if !set.DeletionTimestamp.IsZero() {
 		return nil
 	}
-	err := r.Client.Delete(ctx, set, client.PropagationPolicy(metav1.DeletePropagationForeground), client.Preconditions{UID: &set.UID})
+	err := r.Client.Delete(ctx, set, client.PropagationPolicy(metav1.DeletePropagationForeground),
+		client.Preconditions{UID: &set.UID})
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("delete DaemonSet %s: %w", set.Name, err)
 	}
@@ -228,7 +235,9 @@ func (r *Reconciler) end(ctx context.Context, o *v1alpha1.ClusterOperator, prese
 }
 
 // finalizer adds or removes the finalizer, if it is not as it should be.
-func (r *Reconciler) finalizer(ctx context.Context, o *v1alpha1.ClusterOperator, change func(client.Object, string) bool) error {
+func (r *Reconciler) finalizer(ctx context.Context, o *v1alpha1.ClusterOperator,
+	change func(client.Object, string) bool,
+) error {
 	before := o.DeepCopy()
 	if !change(o, v1alpha1.Finalizer) {
 		return nil
@@ -241,7 +250,9 @@ func (r *Reconciler) finalizer(ctx context.Context, o *v1alpha1.ClusterOperator,
 }
 
 // status writes the status if it changed.
-func (r *Reconciler) status(ctx context.Context, o *v1alpha1.ClusterOperator, status v1alpha1.ClusterOperatorStatus) error {
+func (r *Reconciler) status(ctx context.Context, o *v1alpha1.ClusterOperator,
+	status v1alpha1.ClusterOperatorStatus,
+) error {
 	now := metav1.NewTime(r.Now())
 	for i := range status.Conditions {
 		if c := &status.Conditions[i]; c.LastTransitionTime.IsZero() {

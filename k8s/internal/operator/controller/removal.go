@@ -19,20 +19,24 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
-// Removal ends the ClusterOperator, the definition of the resource and the Lease, for the hooks of the chart.
+// Removal ends the ClusterOperator, the definition of the resource and the Lease, for the
+// hooks of the chart.
 type Removal struct {
 	Client dynamic.Interface
 	Log    *slog.Logger
 }
 
 var (
-	definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-	leases      = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
+	definitions = schema.GroupVersionResource{
+		Group: "apiextensions.k8s.io", Version: "v1",
+		Resource: "customresourcedefinitions",
+	}
+	leases = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
 )
 
-// Object deletes the ClusterOperator and waits for its end. If the controller does not let it go within the
-// grace, it is gone or stuck, and Object lets it go: what it deployed then ends as its dependents. It needs
-// get, delete and patch on the ClusterOperator.
+// Object deletes the ClusterOperator and waits for its end. If the controller does not let it
+// go within the grace, it is gone or stuck, and Object lets it go: what it deployed then ends
+// as its dependents. It needs get, delete and patch on the ClusterOperator.
 func (r Removal) Object(ctx context.Context, grace time.Duration) error {
 	objects := r.Client.Resource(v1alpha1.Resource)
 	err := objects.Delete(ctx, v1alpha1.Name, metav1.DeleteOptions{})
@@ -65,12 +69,14 @@ func (r Removal) Object(ctx context.Context, grace time.Duration) error {
 // release removes the operator's finalizer. Those of others stay.
 func (r Removal) release(ctx context.Context, object *unstructured.Unstructured) error {
 	rest := slices.DeleteFunc(object.GetFinalizers(), func(name string) bool { return name == v1alpha1.Finalizer })
-	patch, err := yaml.Marshal(map[string]any{"metadata": map[string]any{"finalizers": rest, "resourceVersion": object.GetResourceVersion()}})
+	patch, err := yaml.Marshal(
+		map[string]any{"metadata": map[string]any{"finalizers": rest, "resourceVersion": object.GetResourceVersion()}})
 	if err == nil {
 		patch, err = yaml.YAMLToJSON(patch)
 	}
 	if err == nil {
-		_, err = r.Client.Resource(v1alpha1.Resource).Patch(ctx, object.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: protocol.Operator})
+		_, err = r.Client.Resource(v1alpha1.Resource).Patch(ctx, object.GetName(), types.MergePatchType, patch,
+			metav1.PatchOptions{FieldManager: protocol.Operator})
 	}
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("release ClusterOperator %s: %w", object.GetName(), err)
@@ -83,7 +89,8 @@ func (r Removal) Define(ctx context.Context, definition []byte) error {
 	text, err := yaml.YAMLToJSON(definition)
 	if err == nil {
 		force := true
-		_, err = r.Client.Resource(definitions).Patch(ctx, v1alpha1.CRD, types.ApplyPatchType, text, metav1.PatchOptions{FieldManager: protocol.Operator, Force: &force})
+		_, err = r.Client.Resource(definitions).Patch(ctx, v1alpha1.CRD, types.ApplyPatchType, text,
+			metav1.PatchOptions{FieldManager: protocol.Operator, Force: &force})
 	}
 	if err != nil {
 		return fmt.Errorf("apply the definition %s: %w", v1alpha1.CRD, err)
@@ -113,7 +120,8 @@ func (r Removal) Undefine(ctx context.Context) error {
 	return nil
 }
 
-// Lease deletes the Lease of the controllers of a namespace, for whose end the next one would wait. It needs delete on it.
+// Lease deletes the Lease of the controllers of a namespace, for whose end the next one would
+// wait. It needs delete on it.
 func (r Removal) Lease(ctx context.Context, namespace string) error {
 	err := r.Client.Resource(leases).Namespace(namespace).Delete(ctx, protocol.Operator, metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {

@@ -12,12 +12,14 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
-// trimForCache leaves out of the memory what is not read: of a node, everything but the labels, the annotations of this project,
-// whether it is cordoned, its taints, whether it is ready, and which change of the mode waits. A pod that looks at a GPU stays whole.
+// trimForCache leaves out of the memory what is not read: of a node, everything but the
+// labels, the annotations of this project, whether it is cordoned, its taints, whether it is
+// ready, and which change of the mode waits. A pod that looks at a GPU stays whole.
 func trimForCache(object any) (any, error) {
 	switch o := object.(type) {
 	case *corev1.Node:
-		n := &corev1.Node{ObjectMeta: slimMeta(o.ObjectMeta, protocol.ReportsAnnotation, protocol.UpgradeAnnotation, protocol.FaultsAnnotation)}
+		n := &corev1.Node{ObjectMeta: slimMeta(o.ObjectMeta, protocol.ReportsAnnotation, protocol.UpgradeAnnotation,
+			protocol.FaultsAnnotation)}
 		n.Labels = o.Labels
 		n.Spec.Unschedulable, n.Spec.Taints = o.Spec.Unschedulable, o.Spec.Taints
 		for _, c := range o.Status.Conditions {
@@ -25,7 +27,8 @@ func trimForCache(object any) (any, error) {
 			case c.Type == corev1.NodeReady:
 				n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{Type: c.Type, Status: c.Status})
 			case c.Type == protocol.ModePendingCondition && c.Status == corev1.ConditionTrue:
-				n.Status.Conditions = append(n.Status.Conditions, corev1.NodeCondition{Type: c.Type, Status: c.Status, Message: c.Message})
+				n.Status.Conditions = append(n.Status.Conditions,
+					corev1.NodeCondition{Type: c.Type, Status: c.Status, Message: c.Message})
 			}
 		}
 		return n, nil
@@ -41,7 +44,9 @@ func trimForCache(object any) (any, error) {
 		p.Spec.NodeName, p.Status.Phase = o.Spec.NodeName, o.Status.Phase
 		p.Status.ContainerStatuses = waitingContainers(o)
 		if usesGPU(o) {
-			p.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{protocol.Resource: {}}}}}
+			p.Spec.Containers = []corev1.Container{{
+				Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{protocol.Resource: {}}},
+			}}
 		}
 		return p, nil
 	case client.Object:
@@ -79,14 +84,16 @@ func slimMeta(m metav1.ObjectMeta, annotations ...string) metav1.ObjectMeta {
 
 // readFieldsDiffer reports whether what is read of a node or a pod differs.
 func readFieldsDiffer(before, after client.Object) bool {
-	if !maps.Equal(before.GetLabels(), after.GetLabels()) || !maps.Equal(before.GetAnnotations(), after.GetAnnotations()) ||
+	if !maps.Equal(before.GetLabels(), after.GetLabels()) ||
+		!maps.Equal(before.GetAnnotations(), after.GetAnnotations()) ||
 		(before.GetDeletionTimestamp() == nil) != (after.GetDeletionTimestamp() == nil) {
 		return true
 	}
 	switch after := after.(type) {
 	case *corev1.Node:
 		before, ok := before.(*corev1.Node)
-		return !ok || before.Spec.Unschedulable != after.Spec.Unschedulable || isReady(before.Status.Conditions) != isReady(after.Status.Conditions)
+		return !ok || before.Spec.Unschedulable != after.Spec.Unschedulable ||
+			isReady(before.Status.Conditions) != isReady(after.Status.Conditions)
 	case *corev1.Pod:
 		before, ok := before.(*corev1.Pod)
 		return !ok || before.Spec.NodeName != after.Spec.NodeName || before.Status.Phase != after.Status.Phase

@@ -40,7 +40,8 @@ func (u *Upgrader) readSnapshot(ctx context.Context, o *v1alpha1.ClusterOperator
 		sets[list.Items[i].Name] = &list.Items[i]
 	}
 	d, set := o.Spec.Driver, sets[protocol.Driver]
-	if !u.Upgrades || set == nil || !set.DeletionTimestamp.IsZero() || d == nil || d.DeployPolicy == "Never" || o.Spec.MinimalMode {
+	if !u.Upgrades || set == nil || !set.DeletionTimestamp.IsZero() || d == nil || d.DeployPolicy == "Never" ||
+		o.Spec.MinimalMode {
 		return s, nil
 	}
 	s.Desired = int(set.Status.DesiredNumberScheduled)
@@ -55,7 +56,8 @@ func (u *Upgrader) readSnapshot(ctx context.Context, o *v1alpha1.ClusterOperator
 	return s, u.pods(ctx, &s, set.Spec.Template.Annotations[plan.TemplateAnnotation])
 }
 
-// listRolloutNodes are those with a GPU or with something left of an upgrade, without their pods.
+// listRolloutNodes are those with a GPU or with something left of an upgrade, without their
+// pods.
 func (u *Upgrader) listRolloutNodes(ctx context.Context) (nodes []rollout.Node, err error) {
 	var list corev1.NodeList
 	if err := u.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
@@ -83,8 +85,9 @@ func isReady(conditions []corev1.NodeCondition) bool {
 	})
 }
 
-// pods adds their pods to the nodes: the driver's, those with GPUs and, to drain, all. Nodes that have neither a
-// driver pod nor a record are left out. The template is what a driver pod is made from now.
+// pods adds their pods to the nodes: the driver's, those with GPUs and, to drain, all. Nodes
+// that have neither a driver pod nor a record are left out. The template is what a driver pod
+// is made from now.
 func (u *Upgrader) pods(ctx context.Context, s *rollout.Snapshot, template string) error {
 	var list corev1.PodList
 	if err := u.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
@@ -100,7 +103,10 @@ func (u *Upgrader) pods(ctx context.Context, s *rollout.Snapshot, template strin
 		if n == nil || objects.HasEnded(p) {
 			continue
 		}
-		pod := rollout.Pod{Namespace: p.Namespace, Name: p.Name, UID: string(p.UID), GPU: usesGPU(p), Ending: p.DeletionTimestamp != nil}
+		pod := rollout.Pod{
+			Namespace: p.Namespace, Name: p.Name, UID: string(p.UID), GPU: usesGPU(p),
+			Ending: p.DeletionTimestamp != nil,
+		}
 		if owner := metav1.GetControllerOfNoCopy(p); owner != nil {
 			pod.Daemon = owner.Kind == "DaemonSet" || owner.Kind == "Node"
 			pod.Managed = !pod.Daemon
@@ -109,7 +115,8 @@ func (u *Upgrader) pods(ctx context.Context, s *rollout.Snapshot, template strin
 		case u.isDriver(p):
 			if n.Driver == nil || n.Driver.Ending {
 				n.Driver = &rollout.Driver{
-					Pod: pod, Revision: p.Annotations[plan.RevisionAnnotation], Old: p.Annotations[plan.TemplateAnnotation] != template,
+					Pod: pod, Revision: p.Annotations[plan.RevisionAnnotation],
+					Old:     p.Annotations[plan.TemplateAnnotation] != template,
 					Running: p.Status.Phase == corev1.PodRunning,
 				}
 			}
@@ -132,8 +139,8 @@ func (u *Upgrader) isDriver(p *corev1.Pod) bool {
 	return p.Namespace == u.Namespace && owner != nil && owner.Kind == "DaemonSet" && owner.Name == protocol.Driver
 }
 
-// usesGPU reports whether a pod requests something of the vendor's for which the driver is needed. GPUs that are bound
-// to vfio-pci have another.
+// usesGPU reports whether a pod requests something of the vendor's for which the driver is
+// needed. GPUs that are bound to vfio-pci have another.
 func usesGPU(p *corev1.Pod) bool {
 	for _, list := range [][]corev1.Container{p.Spec.InitContainers, p.Spec.Containers} {
 		for _, c := range list {

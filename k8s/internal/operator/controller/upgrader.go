@@ -22,20 +22,22 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
-// Upgrader upgrades the driver of the nodes as package rollout plans it. It needs list, watch and patch on nodes and
-// patch on clusteroperators/status; and to upgrade also list and watch on pods, create on pods/eviction and delete on
-// pods of its namespace.
+// Upgrader upgrades the driver of the nodes as package rollout plans it. It needs list, watch
+// and patch on nodes and patch on clusteroperators/status; and to upgrade also list and watch
+// on pods, create on pods/eviction and delete on pods of its namespace.
 type Upgrader struct {
 	Client    client.Client
 	Namespace string
-	// Upgrades reports whether it has the rights to upgrade. If not, it puts nodes back into service.
+	// Upgrades reports whether it has the rights to upgrade. If not, it puts nodes back into
+	// service.
 	Upgrades bool
 	Log      *slog.Logger
 	Now      func() time.Time
 	// Evict requests an eviction.
 	Evict Evict
 
-	// mutex lets one look at a time write: what one has decided is not carried out after a Release.
+	// mutex lets one look at a time write: what one has decided is not carried out after a
+	// Release.
 	mutex sync.Mutex
 	// tried is when the eviction of a pod was requested.
 	tried map[types.UID]time.Time
@@ -44,11 +46,12 @@ type Upgrader struct {
 // between is how long after an eviction that was refused the next one is requested.
 const between = 10 * time.Second
 
-// batch is how much of a plan is carried out before the cluster is looked at again, so that a pause takes effect.
+// batch is how much of a plan is carried out before the cluster is looked at again, so that a
+// pause takes effect.
 const batch = 100
 
-// readActive reads the ClusterOperator; nil if it is away, paused or deleted: what nodes have of a deleted one, the
-// Reconciler takes back.
+// readActive reads the ClusterOperator; nil if it is away, paused or deleted: what nodes have
+// of a deleted one, the Reconciler takes back.
 func readActive(ctx context.Context, c client.Client, request reconcile.Request) (*v1alpha1.ClusterOperator, error) {
 	o := &v1alpha1.ClusterOperator{}
 	err := c.Get(ctx, request.NamespacedName, o)
@@ -72,7 +75,8 @@ func (u *Upgrader) Reconcile(ctx context.Context, request reconcile.Request) (re
 	}
 	plan := rollout.Decide(s)
 	more := cut(&plan)
-	// The nodes are in the status first, which fails if another controller wrote it in the meantime.
+	// The nodes are in the status first, which fails if another controller wrote it in the
+	// meantime.
 	if err = u.status(ctx, o, plan); err == nil {
 		err = u.carryOut(ctx, plan)
 	}
@@ -102,7 +106,8 @@ func first[T any](list []T, most int, more bool) ([]T, int, bool) {
 	return list[:n], most - n, more || n < len(list)
 }
 
-// Release puts all nodes back into service that an upgrade took, and reports whether there was none.
+// Release puts all nodes back into service that an upgrade took, and reports whether there was
+// none.
 func (u *Upgrader) Release(ctx context.Context) (done bool, err error) {
 	u.mutex.Lock()
 	defer u.mutex.Unlock()
@@ -114,18 +119,23 @@ func (u *Upgrader) Release(ctx context.Context) (done bool, err error) {
 	return len(plan.Changes) == 0, u.carryOut(ctx, plan)
 }
 
-// status writes the nodes and the condition of a plan, if they changed, unless somebody else wrote the object.
+// status writes the nodes and the condition of a plan, if they changed, unless somebody else
+// wrote the object.
 func (u *Upgrader) status(ctx context.Context, o *v1alpha1.ClusterOperator, plan rollout.Plan) error {
 	var requested *v1alpha1.DriverUpgradeStatus
 	if plan.Reason != "" {
-		requested = &v1alpha1.DriverUpgradeStatus{Ready: plan.Ready, Reason: plan.Reason, Message: plan.Message, Nodes: taken(plan.Taken)}
+		requested = &v1alpha1.DriverUpgradeStatus{
+			Ready: plan.Ready, Reason: plan.Reason, Message: plan.Message,
+			Nodes: taken(plan.Taken),
+		}
 	}
 	if equality.Semantic.DeepEqual(o.Status.DriverUpgrade, requested) {
 		return nil
 	}
 	before := o.DeepCopy()
 	o.Status.DriverUpgrade = requested
-	if err := u.Client.Status().Patch(ctx, o, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := u.Client.Status().Patch(ctx, o,
+		client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("write the status of ClusterOperator %s: %w", o.Name, err)
 	}
 	return nil
@@ -138,8 +148,8 @@ func taken(list []rollout.Take) (nodes []v1alpha1.DriverUpgradeNode) {
 	return nodes
 }
 
-// carryOut does what a plan says. What fails does not keep the rest from being done; what changed in the meantime is
-// left to the next look.
+// carryOut does what a plan says. What fails does not keep the rest from being done; what
+// changed in the meantime is left to the next look.
 func (u *Upgrader) carryOut(ctx context.Context, plan rollout.Plan) error {
 	var errs []error
 	for _, c := range plan.Changes {
@@ -166,7 +176,10 @@ func (u *Upgrader) change(ctx context.Context, c rollout.Change) error {
 	if text := c.Record.String(); text != "" {
 		record = text
 	}
-	patch := map[string]any{"metadata": map[string]any{"resourceVersion": c.Version, "annotations": map[string]any{protocol.UpgradeAnnotation: record}}}
+	patch := map[string]any{"metadata": map[string]any{
+		"resourceVersion": c.Version,
+		"annotations":     map[string]any{protocol.UpgradeAnnotation: record},
+	}}
 	if c.Unschedulable != nil {
 		patch["spec"] = map[string]any{"unschedulable": *c.Unschedulable}
 	}

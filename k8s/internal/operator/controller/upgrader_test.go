@@ -64,7 +64,8 @@ func inService(t *testing.T, c client.Client) {
 	}
 }
 
-// TestNoRights: a controller without rights to upgrade puts nodes back into service that one before it cordoned.
+// TestNoRights: a controller without rights to upgrade puts nodes back into service that one
+// before it cordoned.
 func TestNoRights(t *testing.T) {
 	o := &v1alpha1.ClusterOperator{}
 	o.Spec.Driver = &v1alpha1.Driver{DeployPolicy: "PreferHost"}
@@ -80,7 +81,8 @@ func TestNoRights(t *testing.T) {
 	}
 }
 
-// TestEnd: nodes are back in service while a pod of a deleted operator is still there, as on a node that is away.
+// TestEnd: nodes are back in service while a pod of a deleted operator is still there, as on a
+// node that is away.
 func TestEnd(t *testing.T) {
 	now, yes := metav1.Now(), true
 	o := &v1alpha1.ClusterOperator{ObjectMeta: metav1.ObjectMeta{UID: "1", DeletionTimestamp: &now, Finalizers: []string{v1alpha1.Finalizer}}}
@@ -101,7 +103,8 @@ func TestEnd(t *testing.T) {
 	}
 }
 
-// TestReleaseComesLast: what a look has decided before is not written after Release has found nothing to do.
+// TestReleaseComesLast: what a look has decided before is not written after Release has found
+// nothing to do.
 func TestReleaseComesLast(t *testing.T) {
 	o := &v1alpha1.ClusterOperator{}
 	o.Spec.Driver = &v1alpha1.Driver{DeployPolicy: "PreferHost", UpgradePolicy: &v1alpha1.DriverUpgradePolicy{EnableRollout: true}}

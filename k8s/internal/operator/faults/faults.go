@@ -35,8 +35,8 @@ const (
 	Settle = time.Minute
 	// Pace is the time between two evictions of the cluster.
 	Pace = 10 * time.Second
-	// fewNodes may always have Faults. If more have some, and more than a third of all, that is hardly the GPUs: then
-	// nothing is evicted.
+	// fewNodes may always have Faults. If more have some, and more than a third of all, that
+	// is hardly the GPUs: then nothing is evicted.
 	fewNodes = 3
 )
 
@@ -72,8 +72,8 @@ type Candidate struct {
 // Plan is what to do.
 type Plan struct {
 	Changes []Change
-	// Evict are the pods of which the first one that is still there may be evicted now; those that were tried longest
-	// ago come first.
+	// Evict are the pods of which the first one that is still there may be evicted now; those
+	// that were tried longest ago come first.
 	Evict []Candidate
 	// Again is when to decide again; 0 is when a node changes.
 	Again time.Duration
@@ -116,7 +116,8 @@ func (m *Memory) Decide(mode Mode, nodes []Node, now time.Time) (p Plan) {
 		}
 	}
 	if len(p.Evict) > 0 && faulty > fewNodes && faulty*3 > len(nodes) {
-		p.Held, p.Evict = fmt.Sprintf("%d of %d nodes with GPUs report lost GPUs at once: that is hardly the GPUs", faulty, len(nodes)), nil
+		p.Held, p.Evict = fmt.Sprintf("%d of %d nodes with GPUs report lost GPUs at once: that is hardly the GPUs", faulty,
+			len(nodes)), nil
 	}
 	if len(p.Evict) == 0 {
 		return p
@@ -127,13 +128,15 @@ func (m *Memory) Decide(mode Mode, nodes []Node, now time.Time) (p Plan) {
 		soon(rest)
 	}
 	slices.SortFunc(p.Evict, func(a, b Candidate) int {
-		return cmp.Or(m.tried[a.UID].Compare(m.tried[b.UID]), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+		return cmp.Or(m.tried[a.UID].Compare(m.tried[b.UID]), strings.Compare(a.Namespace, b.Namespace),
+			strings.Compare(a.Name, b.Name))
 	})
 	p.Evict = slices.CompactFunc(p.Evict, func(a, b Candidate) bool { return a.UID == b.UID })
 	return p
 }
 
-// Tried notes that a pod was evicted, or need not be. Another look goes on with the pods behind it.
+// Tried notes that a pod was evicted, or need not be. Another look goes on with the pods
+// behind it.
 func (m *Memory) Tried(uid string, evicted bool, now time.Time) {
 	m.tried[uid] = now
 	if evicted {

@@ -35,7 +35,8 @@ func names(p Plan) (list []string) {
 	return list
 }
 
-// TestPace: pods are evicted after a while, one after another, and those that stay come after the others.
+// TestPace: pods are evicted after a while, one after another, and those that stay come after
+// the others.
 func TestPace(t *testing.T) {
 	var m Memory
 	nodes := []Node{node("a", "p,q", "p"), node("b"), node("c", "r")}
@@ -99,7 +100,8 @@ func TestHeld(t *testing.T) {
 	}
 }
 
-// TestTaint: the taint has the reason, comes and goes with it, and leaves the taints of others.
+// TestTaint: the taint has the reason, comes and goes with it, and leaves the taints of
+// others.
 func TestTaint(t *testing.T) {
 	others := []corev1.Taint{{Key: "x", Effect: corev1.TaintEffectNoExecute}, {Key: protocol.FatalTaint, Effect: corev1.TaintEffectNoExecute}}
 	with := func(code string) []corev1.Taint {

@@ -12,14 +12,15 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/api/v1alpha1"
 )
 
-// hashAnnotation is on a DaemonSet: what was requested when it was applied. It shows that a field is no longer
-// requested, which the DaemonSet itself cannot show.
+// hashAnnotation is on a DaemonSet: what was requested when it was applied. It shows that a
+// field is no longer requested, which the DaemonSet itself cannot show.
 const hashAnnotation = "gpu.metax-tech.com/requested"
 
-// The annotations on the pods of a DaemonSet that are replaced only when they are deleted, as the driver's.
+// The annotations on the pods of a DaemonSet that are replaced only when they are deleted, as
+// the driver's.
 const (
-	// RevisionAnnotation is what of the template decides about the driver: with another one, the driver of a node may
-	// be another.
+	// RevisionAnnotation is what of the template decides about the driver: with another one,
+	// the driver of a node may be another.
 	RevisionAnnotation = "gpu.metax-tech.com/revision"
 	// TemplateAnnotation is the template that a pod was made from.
 	TemplateAnnotation = "gpu.metax-tech.com/template"
@@ -73,8 +74,8 @@ func Fields(set *appsv1.DaemonSet) map[string]any {
 	return fields
 }
 
-// isCurrent reports whether a DaemonSet is in the cluster as requested. The API server adds fields with their
-// defaults, so that it may have more fields.
+// isCurrent reports whether a DaemonSet is in the cluster as requested. The API server adds
+// fields with their defaults, so that it may have more fields.
 func isCurrent(requested, present *appsv1.DaemonSet) bool {
 	if present == nil || present.Annotations[hashAnnotation] != requested.Annotations[hashAnnotation] {
 		return false
@@ -85,7 +86,8 @@ func isCurrent(requested, present *appsv1.DaemonSet) bool {
 	return covers(have, want)
 }
 
-// covers reports whether every field of want has the same value in have. An empty value equals an absent one.
+// covers reports whether every field of want has the same value in have. An empty value equals
+// an absent one.
 func covers(have, want any) bool {
 	switch want := want.(type) {
 	case map[string]any:

@@ -12,7 +12,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
 )
 
-// driverState deploys the agent that loads the driver of a payload, unless only the nodes' own drivers are used.
+// driverState deploys the agent that loads the driver of a payload, unless only the nodes' own
+// drivers are used.
 func driverState(in Input) outcome {
 	const kind = "DriverReady"
 	d := in.Operator.Spec.Driver
@@ -21,7 +22,9 @@ func driverState(in Input) outcome {
 		return outcome{}
 	case !loadsDriver(in):
 		if n := len(in.Nodes.NoDriver); n > 0 {
-			return conditionOutcome(kind, false, Incomplete, "%d of %d nodes with a GPU have no driver: %s. Install it there, or set driver.deployPolicy", n, in.Nodes.GPU, wording.Some(in.Nodes.NoDriver, mostNames))
+			return conditionOutcome(kind, false, Incomplete,
+				"%d of %d nodes with a GPU have no driver: %s. Install it there, or set driver.deployPolicy",
+				n, in.Nodes.GPU, wording.Some(in.Nodes.NoDriver, mostNames))
 		}
 		return conditionOutcome(kind, true, Host, "%[1]d of %[1]d nodes with a GPU have a driver", in.Nodes.GPU)
 	case d.FwUpgradePolicy != "" && d.FwUpgradePolicy != "Never":
@@ -34,8 +37,8 @@ func driverState(in Input) outcome {
 	return out
 }
 
-// driverOf is what of the driver's pod decides which driver a node has: the images of payloads, and whether that of the
-// host is preferred.
+// driverOf is what of the driver's pod decides which driver a node has: the images of
+// payloads, and whether that of the host is preferred.
 func driverOf(pod corev1.PodSpec) (facts []string) {
 	for _, c := range pod.InitContainers {
 		if strings.HasPrefix(c.Name, "payload") {
@@ -76,8 +79,8 @@ func driverMissing(nodes Nodes) []string {
 	return list
 }
 
-// withDriver lets the pods of a component be only where a driver is ready, if drivers are loaded from a payload: they
-// leave before a driver is unloaded.
+// withDriver lets the pods of a component be only where a driver is ready, if drivers are
+// loaded from a payload: they leave before a driver is unloaded.
 func withDriver(in Input, out outcome) outcome {
 	if out.set != nil && loadsDriver(in) {
 		pod := &out.set.Spec.Template.Spec

@@ -11,5 +11,6 @@ func exporterState(in Input) outcome {
 	if in.Operator.Spec.MinimalMode {
 		return conditionOutcome("DataExporterReady", true, Minimal, "%s is not deployed in minimal mode", protocol.Exporter)
 	}
-	return withDriver(in, whereGPUs(in, componentOutcome(in, "DataExporterReady", protocol.Exporter, c), protocol.Exporter))
+	return withDriver(in,
+		whereGPUs(in, componentOutcome(in, "DataExporterReady", protocol.Exporter, c), protocol.Exporter))
 }

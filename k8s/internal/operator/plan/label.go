@@ -10,8 +10,8 @@ func labelState(in Input) outcome {
 	return componentOutcome(in, "LabelgenReady", protocol.Label, in.Operator.Spec.Labelgen)
 }
 
-// componentOutcome is the state of a component that is a DaemonSet, unless it is switched off. With a mistake in the
-// spec, the DaemonSet stays as it is.
+// componentOutcome is the state of a component that is a DaemonSet, unless it is switched off.
+// With a mistake in the spec, the DaemonSet stays as it is.
 func componentOutcome(in Input, kind, name string, c v1alpha1.Component) outcome {
 	set := in.Rendered[name]
 	if set == nil || (c.Deploy != nil && !*c.Deploy) {

@@ -11,7 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestLooks follows the pods that look at two nodes: one gets a GPU, one waits for it and fails.
+// TestLooks follows the pods that look at two nodes: one gets a GPU, one waits for it and
+// fails.
 func TestLooks(t *testing.T) {
 	w := &world{Manifests: manifests(t, "imagePullSecrets: [{name: hub}]"), nodes: Nodes{GPU: 3, Ready: map[string]string{"a": "3.4.4", "b": "3.4.4"}}, present: map[string]*appsv1.DaemonSet{}}
 	o := object(t, "{}")

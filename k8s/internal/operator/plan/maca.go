@@ -17,9 +17,9 @@ const payload = "payload-"
 
 var card = regexp.MustCompile(`(?:^|[-_.])(?:mx)?([cn])[0-9]{3}`)
 
-// familyOf returns the family of the cards for which an image has MXMACA, by the name of the image, such as
-// maca-c500, mxc500-maca or maca-n100: a value of the label gpu.family. An image that names no card, such as maca,
-// is for all: "".
+// familyOf returns the family of the cards for which an image has MXMACA, by the name of the
+// image, such as maca-c500, mxc500-maca or maca-n100: a value of the label gpu.family. An
+// image that names no card, such as maca, is for all: "".
 func familyOf(image string) string {
 	name := image[strings.LastIndexByte(image, '/')+1:]
 	name, _, _ = strings.Cut(name, "@")
@@ -31,8 +31,8 @@ func familyOf(image string) string {
 	return "MX" + strings.ToUpper(found[1])
 }
 
-// macaSet deploys the agent that installs MXMACA on the nodes of a family, with the images of that family, where
-// there are both.
+// macaSet deploys the agent that installs MXMACA on the nodes of a family, with the images of
+// that family, where there are both.
 func macaSet(kind, name, family string) func(Input) outcome {
 	return func(in Input) outcome {
 		set := in.Rendered[name]
@@ -44,7 +44,8 @@ func macaSet(kind, name, family string) func(Input) outcome {
 		pod.InitContainers = slices.DeleteFunc(pod.InitContainers, func(c corev1.Container) bool {
 			return strings.HasPrefix(c.Name, payload) && others(c.Image)
 		})
-		if !slices.ContainsFunc(pod.InitContainers, func(c corev1.Container) bool { return strings.HasPrefix(c.Name, payload) }) {
+		if !slices.ContainsFunc(pod.InitContainers,
+			func(c corev1.Container) bool { return strings.HasPrefix(c.Name, payload) }) {
 			return outcome{}
 		}
 		prepare := &pod.InitContainers[0]
@@ -84,13 +85,16 @@ func macaState(in Input) outcome {
 		if !slices.ContainsFunc(list, func(s string) bool { return !strings.HasSuffix(s, "(Pulling)") }) {
 			reason = Progressing
 		}
-		return conditionOutcome(kind, false, reason, "%d of %d nodes do not have the configured MXMACA: %s", len(list), wanted, wording.Some(list, mostNames))
+		return conditionOutcome(kind, false, reason, "%d of %d nodes do not have the configured MXMACA: %s", len(list),
+			wanted, wording.Some(list, mostNames))
 	}
 	if n := int32(len(reports)); n < wanted {
 		return conditionOutcome(kind, false, Progressing, "%d of %d nodes have the configured MXMACA", n, wanted)
 	}
 	if wanted < in.Nodes.GPU {
-		return conditionOutcome(kind, false, Incomplete, "no image of maca.payload.images is for the GPUs of %d of %d nodes (label %s)", in.Nodes.GPU-wanted, in.Nodes.GPU, protocol.LabelFamily)
+		return conditionOutcome(kind, false, Incomplete,
+			"no image of maca.payload.images is for the GPUs of %d of %d nodes (label %s)",
+			in.Nodes.GPU-wanted, in.Nodes.GPU, protocol.LabelFamily)
 	}
 	return conditionOutcome(kind, true, Deployed, "%[1]d of %[1]d nodes have the configured MXMACA", wanted)
 }

@@ -31,16 +31,17 @@ var templates = map[string]string{
 	protocol.Runtime:     "templates/agents/container-runtime.yaml",
 }
 
-// Manifests makes the DaemonSets of the components: from the chart metax-gpu-extensions, and those of the agents from
-// the directory agents of the chart metax-operator.
+// Manifests makes the DaemonSets of the components: from the chart metax-gpu-extensions, and
+// those of the agents from the directory agents of the chart metax-operator.
 type Manifests struct {
 	chart              *chart.Chart
 	values             map[string]any
 	release, namespace string
 }
 
-// NewManifests returns the manifests of charts, each in the directory of its name, with values of metax-operator as
-// YAML that it was installed with. The names of the release and the namespace are in labels and arguments.
+// NewManifests returns the manifests of charts, each in the directory of its name, with values
+// of metax-operator as YAML that it was installed with. The names of the release and the
+// namespace are in labels and arguments.
 func NewManifests(extensions, operator fs.FS, values []byte, release, namespace string) (Manifests, error) {
 	m := Manifests{release: release, namespace: namespace}
 	if err := yaml.UnmarshalStrict(values, &m.values); err != nil {
@@ -96,10 +97,11 @@ func isShared(name string) bool {
 	return strings.HasPrefix(path.Base(name), "_")
 }
 
-// Render returns the DaemonSets by their names, with the options of a spec over the values. It fails if the
-// chart refuses an option.
+// Render returns the DaemonSets by their names, with the options of a spec over the values. It
+// fails if the chart refuses an option.
 func (m Manifests) Render(spec v1alpha1.ClusterOperatorSpec) (map[string]*appsv1.DaemonSet, error) {
-	// The values say whether the cluster has policies (admissionPolicy.deploy); Helm's own default is older than those.
+	// The values say whether the cluster has policies (admissionPolicy.deploy); Helm's own
+	// default is older than those.
 	capabilities := chartutil.DefaultCapabilities.Copy()
 	capabilities.KubeVersion = chartutil.KubeVersion{Version: "v1.30.0", Major: "1", Minor: "30"}
 	values, err := chartutil.ToRenderValues(m.chart, chartutil.CoalesceTables(overlay(spec), m.values),
@@ -140,7 +142,10 @@ func overlay(spec v1alpha1.ClusterOperatorSpec) map[string]any {
 	if yes := spec.Runtime.Config.SetAsDefault; yes != nil {
 		runtime["config"] = map[string]any{"setAsDefault": *yes}
 	}
-	return map[string]any{"gpuDevice": device, "gpuLabel": label, "dataExporter": exporter, "runtime": runtime, "driver": driverValues(spec.Driver), "maca": overMACA(spec, device), "vfioManager": vfio}
+	return map[string]any{
+		"gpuDevice": device, "gpuLabel": label, "dataExporter": exporter, "runtime": runtime,
+		"driver": driverValues(spec.Driver), "maca": overMACA(spec, device), "vfioManager": vfio,
+	}
 }
 
 // driverValues are the values of the driver's agent.
@@ -164,7 +169,8 @@ func driverValues(d *v1alpha1.Driver) map[string]any {
 	return values
 }
 
-// overMACA are the values of MXMACA. With images of it, containers get it whose image has none.
+// overMACA are the values of MXMACA. With images of it, containers get it whose image has
+// none.
 func overMACA(spec v1alpha1.ClusterOperatorSpec, device map[string]any) map[string]any {
 	maca := of(spec.MACA.Component)
 	images := []any{}
@@ -198,7 +204,8 @@ func of(c v1alpha1.Component) map[string]any {
 	}
 	log := map[string]any{}
 	for name, value := range map[string]string{
-		"dir": c.Log.Dir, "level": c.Log.Level, "format": c.Log.Format, "rotationTime": c.Log.RotationTime, "maxAge": c.Log.MaxAge,
+		"dir": c.Log.Dir, "level": c.Log.Level, "format": c.Log.Format, "rotationTime": c.Log.RotationTime,
+		"maxAge": c.Log.MaxAge,
 	} {
 		if value != "" {
 			log[name] = value

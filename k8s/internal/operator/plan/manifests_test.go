@@ -55,7 +55,8 @@ func TestValuesRefused(t *testing.T) {
 	}
 }
 
-// TestPods merges templates: that of the component is over that of all, and maps are merged and lists appended.
+// TestPods merges templates: that of the component is over that of all, and maps are merged
+// and lists appended.
 func TestPods(t *testing.T) {
 	sets, err := manifests(t, "").Render(object(t, "{}").Spec)
 	if err != nil {
@@ -90,9 +91,10 @@ labelgen:
 	}
 }
 
-// TestStrangersImages has the containers that run in payload images. Engines mount by depth and then in the order of
-// the manifest, and resolve links of the image: nothing may be mounted after the program that the container runs, as
-// it could cover it with files of the image.
+// TestStrangersImages has the containers that run in payload images. Engines mount by depth
+// and then in the order of the manifest, and resolve links of the image: nothing may be
+// mounted after the program that the container runs, as it could cover it with files of the
+// image.
 func TestStrangersImages(t *testing.T) {
 	sets, err := manifests(t, "{driver: {deployPolicy: Always, payload: {version: '1'}}}").Render(object(t, "{maca: {payload: {images: ['maca:1', 'maca:2']}}}").Spec)
 	if err != nil {

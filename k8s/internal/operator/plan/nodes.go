@@ -23,7 +23,8 @@ type Nodes struct {
 	NotReady []string
 	// Ready are those that are: the version of the driver by node.
 	Ready map[string]string
-	// Families are the numbers of those with a GPU by the family of their GPUs, where they have one.
+	// Families are the numbers of those with a GPU by the family of their GPUs, where they
+	// have one.
 	Families map[string]int32
 	// Reports are what the agents of those with a GPU say, by component and node.
 	Reports map[string]map[string]report.Report
@@ -33,7 +34,10 @@ type Nodes struct {
 
 // Count returns what the metadata of all nodes say, and their condition of the mode.
 func Count(nodes []corev1.Node) Nodes {
-	n := Nodes{Ready: map[string]string{}, Families: map[string]int32{}, Reports: map[string]map[string]report.Report{}, Labels: map[string]map[string]string{}}
+	n := Nodes{
+		Ready: map[string]string{}, Families: map[string]int32{}, Reports: map[string]map[string]report.Report{},
+		Labels: map[string]map[string]string{},
+	}
 	for _, node := range nodes {
 		n.All = append(n.All, node.Name)
 		l := node.Labels
@@ -54,9 +58,11 @@ func Count(nodes []corev1.Node) Nodes {
 			n.NoDriver = append(n.NoDriver, node.Name)
 		}
 		if l[protocol.LabelValidated] != "true" {
-			n.NotReady = append(n.NotReady, fmt.Sprintf("%s (%s)", node.Name, cmp.Or(l[protocol.LabelReason], "not looked at yet")))
+			n.NotReady = append(n.NotReady,
+				fmt.Sprintf("%s (%s)", node.Name, cmp.Or(l[protocol.LabelReason], "not looked at yet")))
 		} else {
-			n.Ready[node.Name] = strings.Join([]string{l[protocol.LabelDriverMajor], l[protocol.LabelDriverMinor], l[protocol.LabelDriverPatch]}, ".")
+			n.Ready[node.Name] = strings.Join(
+				[]string{l[protocol.LabelDriverMajor], l[protocol.LabelDriverMinor], l[protocol.LabelDriverPatch]}, ".")
 		}
 		for component, r := range report.Parse(node.Annotations[protocol.ReportsAnnotation]) {
 			if n.Reports[component] == nil {
@@ -72,7 +78,8 @@ func Count(nodes []corev1.Node) Nodes {
 	return n
 }
 
-// notReady are the nodes that reported that a component is not ready, as "NODE: MESSAGE (REASON)", sorted.
+// notReady are the nodes that reported that a component is not ready, as "NODE: MESSAGE
+// (REASON)", sorted.
 func (n Nodes) notReady(component string) (list []string) {
 	for name, r := range n.Reports[component] {
 		if !r.Ready {

@@ -14,8 +14,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
 )
 
-// TestQuickStart compares the conditions that the pages show of a good cluster, of three nodes of which two have GPUs,
-// with what is said of it. The list of a cluster with payload images has only what differs from the other.
+// TestQuickStart compares the conditions that the pages show of a good cluster, of three nodes
+// of which two have GPUs, with what is said of it. The list of a cluster with payload images
+// has only what differs from the other.
 func TestQuickStart(t *testing.T) {
 	const version = "3.7.0.23-amd64"
 	driver := &rollout.Driver{Revision: "1", Running: true}
@@ -48,7 +49,8 @@ func TestQuickStart(t *testing.T) {
 	}
 }
 
-// saidOf are the conditions of a ClusterOperator, as TYPE: STATUS MESSAGE, once all pods are ready.
+// saidOf are the conditions of a ClusterOperator, as TYPE: STATUS MESSAGE, once all pods are
+// ready.
 func saidOf(t *testing.T, spec string, upgrade *v1alpha1.DriverUpgradeStatus) (list []string) {
 	t.Helper()
 	w := &world{Manifests: manifests(t, ""), present: map[string]*appsv1.DaemonSet{}, nodes: Nodes{

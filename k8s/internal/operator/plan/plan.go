@@ -19,7 +19,8 @@ import (
 type Input struct {
 	Operator *v1alpha1.ClusterOperator
 	Nodes    Nodes
-	// Rendered are the DaemonSets of all components for the spec, by their names. They are changed.
+	// Rendered are the DaemonSets of all components for the spec, by their names. They are
+	// changed.
 	Rendered map[string]*appsv1.DaemonSet
 	// Invalid is why there are none.
 	Invalid error
@@ -31,8 +32,8 @@ type Input struct {
 	Stuck map[string][]string
 	// Upgrades reports whether the controller may upgrade drivers.
 	Upgrades bool
-	// Configs are the data of ConfigMaps that people edit and of those with the chart's values, by their names; one that
-	// does not exist has none.
+	// Configs are the data of ConfigMaps that people edit and of those with the chart's
+	// values, by their names; one that does not exist has none.
 	Configs map[string]map[string]string
 }
 
@@ -70,7 +71,8 @@ type outcome struct {
 	metav1.Condition
 	set  *appsv1.DaemonSet // what is deployed; nil is nothing
 	keep string            // name of a DaemonSet that stays as it is
-	// missing are the nodes, with reasons, on which the DaemonSet has not done what is requested.
+	// missing are the nodes, with reasons, on which the DaemonSet has not done what is
+	// requested.
 	missing []string
 	// wait is what a component that is deployed still waits for, fault what of it nodes lack.
 	wait, fault string
@@ -83,20 +85,28 @@ func conditionOutcome(kind string, ok bool, reason, message string, args ...any)
 	if ok {
 		status = metav1.ConditionTrue
 	}
-	return outcome{Condition: metav1.Condition{Type: kind, Status: status, Reason: reason, Message: fmt.Sprintf(message, args...)}}
+	return outcome{Condition: metav1.Condition{
+		Type: kind, Status: status, Reason: reason,
+		Message: fmt.Sprintf(message, args...),
+	}}
 }
 
 // states are all components, in the order in which a node goes through them.
 var states = []func(Input) outcome{
-	labelState, runtimeState, driverState, upgradeState, macaState, macaSet("MACADeployed", protocol.MACA, "MXC"), macaSet("MACANDeployed", protocol.MACAN, "MXN"),
-	vfState, vfioState, deviceState, validationState, exporterState, unbuiltState, understoodState, editedState, askedState,
+	labelState, runtimeState, driverState, upgradeState, macaState, macaSet("MACADeployed", protocol.MACA, "MXC"),
+	macaSet("MACANDeployed", protocol.MACAN, "MXN"),
+	vfState, vfioState, deviceState, validationState, exporterState, unbuiltState, understoodState, editedState,
+	askedState,
 }
 
-// Decide returns what is to be done. It reads no clock: a condition keeps its time unless it changes, and a
-// new one has none.
+// Decide returns what is to be done. It reads no clock: a condition keeps its time unless it
+// changes, and a new one has none.
 func Decide(in Input) Plan {
 	o := in.Operator
-	plan := Plan{Status: v1alpha1.ClusterOperatorStatus{ObservedGeneration: o.Generation, GPUNodes: in.Nodes.GPU, DriverUpgrade: o.Status.DriverUpgrade}}
+	plan := Plan{Status: v1alpha1.ClusterOperatorStatus{
+		ObservedGeneration: o.Generation, GPUNodes: in.Nodes.GPU,
+		DriverUpgrade: o.Status.DriverUpgrade,
+	}}
 	var conditions, aside []metav1.Condition
 	requested := map[string]bool{}
 	for _, state := range states {
@@ -139,14 +149,17 @@ func (p *Plan) deploy(in Input, out outcome) outcome {
 	if present != nil {
 		s := present.Status
 		counts := fmt.Sprintf("%s is ready on %d of %d nodes", set.Name, s.NumberReady, s.DesiredNumberScheduled)
-		if s.ObservedGeneration < present.Generation || s.NumberReady < s.DesiredNumberScheduled || s.UpdatedNumberScheduled < s.DesiredNumberScheduled {
-			progress = conditionOutcome(out.Type, false, Progressing, "%s (kubectl get pods -n %s -l app.kubernetes.io/name=%s -o wide)", counts, set.Namespace, set.Name)
+		if s.ObservedGeneration < present.Generation || s.NumberReady < s.DesiredNumberScheduled ||
+			s.UpdatedNumberScheduled < s.DesiredNumberScheduled {
+			progress = conditionOutcome(out.Type, false, Progressing,
+				"%s (kubectl get pods -n %s -l app.kubernetes.io/name=%s -o wide)", counts, set.Namespace, set.Name)
 		} else {
 			progress = conditionOutcome(out.Type, true, Deployed, "%s", counts)
 		}
 	}
 	if n := len(out.missing); n > 0 && present != nil {
-		progress = conditionOutcome(out.Type, false, Incomplete, "not as requested on %d of %d nodes with a GPU: %s", n, in.Nodes.GPU, wording.Some(out.missing, mostNames))
+		progress = conditionOutcome(out.Type, false, Incomplete, "not as requested on %d of %d nodes with a GPU: %s", n,
+			in.Nodes.GPU, wording.Some(out.missing, mostNames))
 	} else if out.Status == metav1.ConditionFalse { // whatever its pods are
 		progress.Status, progress.Reason = out.Status, out.Reason
 	}
@@ -171,7 +184,8 @@ func (p *Plan) deploy(in Input, out outcome) outcome {
 	return progress
 }
 
-// summary is the condition Ready. It depends on conditions, and tells what ConfigUnderstood among the others says.
+// summary is the condition Ready. It depends on conditions, and tells what ConfigUnderstood
+// among the others says.
 func summary(in Input, conditions, aside []metav1.Condition) metav1.Condition {
 	switch {
 	case in.Operator.Spec.Paused:
@@ -210,14 +224,15 @@ func (p *Plan) Fail(o *v1alpha1.ClusterOperator, err error) {
 }
 
 const (
-	// mostText is how many bytes the message of a condition has at most: what nodes report is in it, and the API server
-	// takes 32 KiB.
+	// mostText is how many bytes the message of a condition has at most: what nodes report is
+	// in it, and the API server takes 32 KiB.
 	mostText = 8 << 10
 	// mostNames is how many nodes or pods a message names.
 	mostNames = 3
 )
 
-// dated gives conditions their times: that of the same condition before, if its status is the same.
+// dated gives conditions their times: that of the same condition before, if its status is the
+// same.
 func dated(o *v1alpha1.ClusterOperator, conditions []metav1.Condition) []metav1.Condition {
 	for i := range conditions {
 		c := &conditions[i]

@@ -170,8 +170,8 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestVendor deploys what a ClusterOperator of the vendor's describes, by this project's images, and says what
-// it cannot do.
+// TestVendor deploys what a ClusterOperator of the vendor's describes, by this project's
+// images, and says what it cannot do.
 func TestVendor(t *testing.T) {
 	text, err := os.ReadFile("../../../api/v1alpha1/testdata/vendor.yaml")
 	if err != nil {
@@ -200,8 +200,8 @@ func TestVendor(t *testing.T) {
 	}
 }
 
-// TestDriverPods has the policies, where the pods of the driver's agent are, and what their payload is. gpu-device is
-// where a driver is ready.
+// TestDriverPods has the policies, where the pods of the driver's agent are, and what their
+// payload is. gpu-device is where a driver is ready.
 func TestDriverPods(t *testing.T) {
 	const digest = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 	for _, test := range []struct{ spec, image, host string }{
@@ -265,7 +265,8 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// TestDrift writes a DaemonSet again if somebody changed it, or if something of it is no longer requested.
+// TestDrift writes a DaemonSet again if somebody changed it, or if something of it is no
+// longer requested.
 func TestDrift(t *testing.T) {
 	spec := "{labelgen: {podTemplateSpec: {metadata: {annotations: {a: b}}}}}"
 	for what, change := range map[string]func(*appsv1.DaemonSet, *v1alpha1.ClusterOperator){

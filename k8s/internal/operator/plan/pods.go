@@ -11,8 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// mergePods merges pod templates into that of a DaemonSet, one after the other: maps are merged, lists are
-// appended, anything else is replaced. The labels by which the DaemonSet finds its pods stay.
+// mergePods merges pod templates into that of a DaemonSet, one after the other: maps are
+// merged, lists are appended, anything else is replaced. The labels by which the DaemonSet
+// finds its pods stay.
 func mergePods(set *appsv1.DaemonSet, overlays ...*runtime.RawExtension) error {
 	for _, overlay := range overlays {
 		if overlay == nil || len(overlay.Raw) == 0 {

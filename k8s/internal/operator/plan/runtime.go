@@ -10,9 +10,10 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
 )
 
-// runtimeState deploys nothing with CDI: an engine then gives a pod its GPUs by the specs that gpu-device writes.
-// Otherwise engines are set up, on one node after the other: a new node gets its label when those before are done, and
-// the DaemonSet replaces one pod at a time. What was set up is taken back in the same way, before the DaemonSet goes.
+// runtimeState deploys nothing with CDI: an engine then gives a pod its GPUs by the specs that
+// gpu-device writes. Otherwise engines are set up, on one node after the other: a new node
+// gets its label when those before are done, and the DaemonSet replaces one pod at a time.
+// What was set up is taken back in the same way, before the DaemonSet goes.
 func runtimeState(in Input) outcome {
 	const kind = "RuntimeReady"
 	spec := in.Operator.Spec
@@ -78,7 +79,8 @@ func takeBack(in Input, kind string) outcome {
 // removeFlag makes an agent take back what it set up.
 const removeFlag = "--remove"
 
-// isTakenBack reports whether the agents on all nodes have taken back what they set up. They then have no report.
+// isTakenBack reports whether the agents on all nodes have taken back what they set up. They
+// then have no report.
 func isTakenBack(in Input, set *appsv1.DaemonSet) bool {
 	pod := set.Spec.Template.Spec
 	return len(pod.Containers) > 0 && slices.Contains(pod.Containers[0].Args, removeFlag) && isRolledOut(set) &&
@@ -88,10 +90,12 @@ func isTakenBack(in Input, set *appsv1.DaemonSet) bool {
 // isRolledOut reports whether all pods of a DaemonSet are as requested, and ready.
 func isRolledOut(set *appsv1.DaemonSet) bool {
 	s := set.Status
-	return s.ObservedGeneration >= set.Generation && s.NumberReady >= s.DesiredNumberScheduled && s.UpdatedNumberScheduled >= s.DesiredNumberScheduled
+	return s.ObservedGeneration >= set.Generation && s.NumberReady >= s.DesiredNumberScheduled &&
+		s.UpdatedNumberScheduled >= s.DesiredNumberScheduled
 }
 
-// letIn are the nodes that metax-container-runtime was let on to and that have the other labels of a selector.
+// letIn are the nodes that metax-container-runtime was let on to and that have the other
+// labels of a selector.
 func (n Nodes) letIn(selector map[string]string) []string { return n.matching(selector, true) }
 
 // waiting are the nodes with the other labels that it was not let on to.

@@ -11,8 +11,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
 )
 
-// TestRuntimeTurns has nodes as NAME, NAME+ with the label of a turn, and NAME+REPORT with a report also, and which
-// node has the next turn.
+// TestRuntimeTurns has nodes as NAME, NAME+ with the label of a turn, and NAME+REPORT with a
+// report also, and which node has the next turn.
 func TestRuntimeTurns(t *testing.T) {
 	for _, test := range []struct{ nodes, open, condition string }{
 		{"a b c", "a", "False Progressing"},

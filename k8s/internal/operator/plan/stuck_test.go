@@ -11,7 +11,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
-// TestStuck has pods without their image: the condition of the component names image, node and the kubelet's words.
+// TestStuck has pods without their image: the condition of the component names image, node and
+// the kubelet's words.
 func TestStuck(t *testing.T) {
 	const words = `Back-off pulling image "r/maca-c500:9": not found`
 	pod := func(kind, owner, node, reason, message string) corev1.Pod {

@@ -25,5 +25,6 @@ func unbuiltState(in Input) outcome {
 	if len(requested) == 0 {
 		return outcome{}
 	}
-	return conditionOutcome("OptionsSupported", false, NotBuilt, "this version does not have %s: set deploy to false", strings.Join(requested, ", "))
+	return conditionOutcome("OptionsSupported", false, NotBuilt, "this version does not have %s: set deploy to false",
+		strings.Join(requested, ", "))
 }

@@ -11,12 +11,13 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
-// The conditions about the ConfigMaps that people edit, and their reasons. Ready does not depend on them: an entry may
-// be for a node that has not joined.
+// The conditions about the ConfigMaps that people edit, and their reasons. Ready does not
+// depend on them: an entry may be for a node that has not joined.
 const (
 	ConfigUnderstood = "ConfigUnderstood"
 	ValuesApplied    = "ValuesApplied"
-	// SchedulerAsks is False while a scheduler places pods without asking metax-gpu-aware; otherwise there is no such condition.
+	// SchedulerAsks is False while a scheduler places pods without asking metax-gpu-aware;
+	// otherwise there is no such condition.
 	SchedulerAsks = "SchedulerAsks"
 
 	Understood    = "Understood"
@@ -26,7 +27,8 @@ const (
 	NotAsked      = "NotAsked"
 )
 
-// EditedConfigMaps are the names of the ConfigMaps that people edit, in the order in which conditions tell of them.
+// EditedConfigMaps are the names of the ConfigMaps that people edit, in the order in which
+// conditions tell of them.
 var EditedConfigMaps = []string{protocol.DriverConfigMap, protocol.VFIOConfigMap, protocol.ConfigMapName}
 
 // understoodState says what of the ConfigMaps is not applied.
@@ -91,13 +93,15 @@ func askedState(in Input) outcome {
 	schedulers := protocol.ParseAsked(in.Configs[protocol.AskedConfigMap])
 	for _, name := range slices.Sorted(maps.Keys(schedulers)) {
 		if s := schedulers[name]; s.IsSilent() {
-			silent = append(silent, fmt.Sprintf("%.63s placed pod %s at %s without a question", name, s.Pod, s.Unasked.UTC().Format(time.RFC3339)))
+			silent = append(silent,
+				fmt.Sprintf("%.63s placed pod %s at %s without a question", name, s.Pod, s.Unasked.UTC().Format(time.RFC3339)))
 		}
 	}
 	if len(silent) == 0 {
 		return outcome{}
 	}
-	out := conditionOutcome(SchedulerAsks, false, NotAsked, "metax-gpu-aware is not asked (docs/kubernetes-schedulers.md): %s", wording.Some(silent, mostNames))
+	out := conditionOutcome(SchedulerAsks, false, NotAsked,
+		"metax-gpu-aware is not asked (docs/kubernetes-schedulers.md): %s", wording.Some(silent, mostNames))
 	out.aside = true
 	return out
 }

@@ -47,8 +47,8 @@ func TestDriverUpgrade(t *testing.T) {
 	}
 }
 
-// TestRevision: the pods of a DaemonSet that is replaced by hand know their template and what of it decides about the
-// driver, and only those.
+// TestRevision: the pods of a DaemonSet that is replaced by hand know their template and what
+// of it decides about the driver, and only those.
 func TestRevision(t *testing.T) {
 	type version struct{ revision, template string }
 	of := func(strategy appsv1.DaemonSetUpdateStrategyType, payload, image, label string, args ...string) version {

@@ -11,12 +11,14 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
 )
 
-// configAnnotation is on the pods of an agent: which data the ConfigMap has that they read. Pods start again when it
-// changes, because the kubelet brings a change to a pod that runs only after a minute or more.
+// configAnnotation is on the pods of an agent: which data the ConfigMap has that they read.
+// Pods start again when it changes, because the kubelet brings a change to a pod that runs
+// only after a minute or more.
 const configAnnotation = "metax-ctk.io/config"
 
-// vfState deploys the agent of virtual functions while the ConfigMap says something of a node, or a node reports that
-// there is something to undo. In minimal mode, it stays until all is undone.
+// vfState deploys the agent of virtual functions while the ConfigMap says something of a node,
+// or a node reports that there is something to undo. In minimal mode, it stays until all is
+// undone.
 func vfState(in Input) outcome {
 	const kind = "VirtualFunctionsReady"
 	data := in.effectiveConfig(protocol.DriverConfigMap)
@@ -24,7 +26,8 @@ func vfState(in Input) outcome {
 	minimal, made := in.Operator.Spec.MinimalMode, len(in.Nodes.Reports[report.VF]) > 0
 	var out outcome
 	if made || (!minimal && config.Wishes()) {
-		out = byConfig(in, componentOutcome(in, kind, protocol.VFManager, v1alpha1.Component{}), report.VF, data, config.Names())
+		out = byConfig(in, componentOutcome(in, kind, protocol.VFManager, v1alpha1.Component{}), report.VF, data,
+			config.Names())
 	}
 	if minimal {
 		if out.set != nil {
@@ -36,7 +39,8 @@ func vfState(in Input) outcome {
 	return withNotes(out, kind, protocol.DriverConfigMap, config.Notes())
 }
 
-// vfioState deploys the agent that binds GPUs to vfio-pci. Switched off, it stays until all GPUs are given back.
+// vfioState deploys the agent that binds GPUs to vfio-pci. Switched off, it stays until all
+// GPUs are given back.
 func vfioState(in Input) outcome {
 	const kind = "VFIOReady"
 	c, requested := in.Operator.Spec.VFIOManager, requestsVFIO(in.Operator.Spec)
@@ -57,7 +61,8 @@ func requestsVFIO(spec v1alpha1.ClusterOperatorSpec) bool {
 	return spec.VFIOManager.Deploy != nil && *spec.VFIOManager.Deploy && !spec.MinimalMode
 }
 
-// byConfig is an agent that reads a ConfigMap with that data, whose entries name nodes, with what the nodes report.
+// byConfig is an agent that reads a ConfigMap with that data, whose entries name nodes, with
+// what the nodes report.
 func byConfig(in Input, out outcome, component string, data map[string]string, names []string) outcome {
 	if out = whereGPUs(in, out, component); out.set == nil {
 		return out
@@ -69,12 +74,14 @@ func byConfig(in Input, out outcome, component string, data map[string]string, n
 		c.Args = append(c.Args, "--named="+protocol.Sum(data))
 	}
 	if bad := in.Nodes.notReady(component); len(bad) > 0 {
-		out.Condition = conditionOutcome(out.Type, false, Incomplete, "%d of %d nodes with a GPU are not as requested: %s", len(bad), in.Nodes.GPU, wording.Some(bad, mostNames)).Condition
+		out.Condition = conditionOutcome(out.Type, false, Incomplete, "%d of %d nodes with a GPU are not as requested: %s",
+			len(bad), in.Nodes.GPU, wording.Some(bad, mostNames)).Condition
 	}
 	return out
 }
 
-// effectiveConfig returns the data of a ConfigMap that holds: that of the chart's values, with what people edited.
+// effectiveConfig returns the data of a ConfigMap that holds: that of the chart's values, with
+// what people edited.
 func (in Input) effectiveConfig(name string) map[string]string {
 	data, _ := protocol.Edit(in.Configs[protocol.ValuesOf(name)], in.Configs[name])
 	return data

@@ -14,7 +14,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
 )
 
-// TestVirtual has ConfigMaps, specs and reports, and what is deployed and said of virtual functions and vfio.
+// TestVirtual has ConfigMaps, specs and reports, and what is deployed and said of virtual
+// functions and vfio.
 func TestVirtual(t *testing.T) {
 	reports := func(component, node string, r report.Report) Nodes {
 		return Nodes{GPU: 3, Reports: map[string]map[string]report.Report{component: {node: r}}}
@@ -83,8 +84,9 @@ func TestVirtual(t *testing.T) {
 	}
 }
 
-// TestUnderstood has ConfigMaps, and what Ready and the conditions about them say. The agent may take virtual functions
-// from nodes that are not named only if every name is that of a node.
+// TestUnderstood has ConfigMaps, and what Ready and the conditions about them say. The agent
+// may take virtual functions from nodes that are not named only if every name is that of a
+// node.
 func TestUnderstood(t *testing.T) {
 	type data = map[string]string
 	vfs := func(text string) map[string]data {
@@ -142,7 +144,8 @@ func TestUnderstood(t *testing.T) {
 	}
 }
 
-// TestConfigRestarts: the pods of an agent start again when its ConfigMap changes, and not otherwise.
+// TestConfigRestarts: the pods of an agent start again when its ConfigMap changes, and not
+// otherwise.
 func TestConfigRestarts(t *testing.T) {
 	w := &world{Manifests: manifests(t, ""), nodes: Nodes{GPU: 1}, present: map[string]*appsv1.DaemonSet{}}
 	o := object(t, "{}")

@@ -11,8 +11,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
 )
 
-// world is a cluster whose nodes get a new driver, with all that can go wrong: two controllers that see the cluster as
-// it was some seconds ago and end at any write, jobs that come and go, and nodes that fail.
+// world is a cluster whose nodes get a new driver, with all that can go wrong: two controllers
+// that see the cluster as it was some seconds ago and end at any write, jobs that come and go,
+// and nodes that fail.
 type world struct {
 	t      *testing.T
 	random *rand.Rand
@@ -121,7 +122,8 @@ func (w *world) see() seen {
 	return s
 }
 
-// control is one look of a controller that sees what was, and that ends after so many writes; below 0 it does not.
+// control is one look of a controller that sees what was, and that ends after so many writes;
+// below 0 it does not.
 func (w *world) control(s seen, ends int) {
 	s.Now = w.now
 	plan := Decide(s.Snapshot)
@@ -229,7 +231,8 @@ func (w *world) change(m *machine, c Change) {
 	}
 }
 
-// steps checks that a node may begin: a step has no more nodes than it says until all of them are done.
+// steps checks that a node may begin: a step has no more nodes than it says until all of them
+// are done.
 func (w *world) steps(m *machine) {
 	done, begun := 0, 0
 	for _, m := range w.nodes {
@@ -286,7 +289,8 @@ func (w *world) tick(jobs bool) {
 	}
 }
 
-// agent is what the DaemonSet and the agent of a node do. A new agent says nothing for a while.
+// agent is what the DaemonSet and the agent of a node do. A new agent says nothing for a
+// while.
 func (w *world) agent(m *machine) {
 	if w.now.Before(m.at) {
 		return
@@ -316,7 +320,8 @@ func (w *world) agent(m *machine) {
 	m.said.Pod = m.Driver.UID
 }
 
-// label is what metax-gpu-label of a node does: it brings to the API server what is there, mostly soon.
+// label is what metax-gpu-label of a node does: it brings to the API server what is there,
+// mostly soon.
 func (w *world) label(m *machine) {
 	if w.now.Before(m.labels) {
 		return
@@ -363,7 +368,8 @@ func (w *world) rest() {
 	}
 }
 
-// agents has pods of another template with the same driver, while pods use GPUs. No node is cordoned for them.
+// agents has pods of another template with the same driver, while pods use GPUs. No node is
+// cordoned for them.
 func (w *world) agents() {
 	for _, m := range w.nodes {
 		m.Driver.Old = true
@@ -396,9 +402,10 @@ func (w *world) lines() string {
 	return w.told + "\n" + strings.Join(lines, "\n")
 }
 
-// TestModel rolls drivers out over 50 nodes of which many fail, in any state; then it cures them. Never are more nodes
-// out of service than may be, no pod is ended that was not to be, what a person cordoned stays so, and in the end all
-// nodes have the driver and nothing is written any more.
+// TestModel rolls drivers out over 50 nodes of which many fail, in any state; then it cures
+// them. Never are more nodes out of service than may be, no pod is ended that was not to be,
+// what a person cordoned stays so, and in the end all nodes have the driver and nothing is
+// written any more.
 func TestModel(t *testing.T) {
 	for seed := range uint64(2 * len(policies)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

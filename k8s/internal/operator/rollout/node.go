@@ -8,7 +8,8 @@ import (
 )
 
 const (
-	// settle is how long a cordoned node is left alone, because a scheduler may not have seen the cordon.
+	// settle is how long a cordoned node is left alone, because a scheduler may not have seen
+	// the cordon.
 	settle = 10 * time.Second
 	// patience is how long the driver pod may take to end, to begin, and to be ready.
 	patience = 15 * time.Minute
@@ -33,7 +34,8 @@ func enter(r Record, to State, now time.Time) step {
 	return step{record: r}
 }
 
-// endUpgrade ends an upgrade, with a record that stays. It uncordons the node if the upgrade cordoned it.
+// endUpgrade ends an upgrade, with a record that stays. It uncordons the node if the upgrade
+// cordoned it.
 func endUpgrade(n Node, r Record) step {
 	out := step{record: r}
 	if n.Record.Cordoned {

@@ -26,7 +26,8 @@ func gpuPods(n int, change func(*Pod)) (pods []Pod) {
 	return pods
 }
 
-// TestNode has a node that is being upgraded from revision "old" to "new", and what happens to it.
+// TestNode has a node that is being upgraded from revision "old" to "new", and what happens to
+// it.
 func TestNode(t *testing.T) {
 	const busy = "{maxUnavailable: 1, enableRollout: true"
 	ready := report.Report{Ready: true, Version: "2", Pod: "new"}
@@ -36,7 +37,8 @@ func TestNode(t *testing.T) {
 	for _, test := range []struct {
 		what, policy string
 		node         Node
-		// want is the state, "uncordon", and "evict NAME" or "delete NAME"; why is part of what it waits for or why it failed.
+		// want is the state, "uncordon", and "evict NAME" or "delete NAME"; why is part of
+		// what it waits for or why it failed.
 		want, why string
 	}{
 		{"just cordoned", busy + "}", Node{Record: at(Jobs, settle-time.Second), Driver: driverPod("old")}, "wait-for-jobs", "just cordoned"},
@@ -122,8 +124,8 @@ func TestNode(t *testing.T) {
 	}
 }
 
-// TestHostDriverInstead: a failed node that got a driver of its host, and so has no driver pod any more, is put back
-// into service. Without a driver that works it stays.
+// TestHostDriverInstead: a failed node that got a driver of its host, and so has no driver pod
+// any more, is put back into service. Without a driver that works it stays.
 func TestHostDriverInstead(t *testing.T) {
 	for _, works := range []bool{true, false} {
 		n := Node{Name: "n", Ready: true, Unschedulable: true, HostDriver: true, DriverReady: works, Record: Record{State: Failed, Since: noon, To: "new", Cordoned: true}}
@@ -135,7 +137,8 @@ func TestHostDriverInstead(t *testing.T) {
 	}
 }
 
-// TestLongReason: what to do is still in a record that is read again, however long the reason is.
+// TestLongReason: what to do is still in a record that is read again, however long the reason
+// is.
 func TestLongReason(t *testing.T) {
 	out := giveUp(Node{Name: "node-a"}, noon, strings.Repeat("pod team/job, ", 100))
 	if got := ParseRecord(out.record.String()).Why; !strings.HasSuffix(got, "kubectl annotate node node-a "+Annotation+"-") {

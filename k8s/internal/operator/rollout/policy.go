@@ -20,8 +20,8 @@ type Policy struct {
 	Parallel    Amount
 	Unavailable Amount // 0: only nodes whose GPUs no pod uses
 	Steps       []Step
-	// Wait is how long pods with GPUs may go on until they are evicted, or until the node fails if they are not.
-	// 0 is at once for the former, and for ever for the latter.
+	// Wait is how long pods with GPUs may go on until they are evicted, or until the node
+	// fails if they are not. 0 is at once for the former, and for ever for the latter.
 	Wait            time.Duration
 	Deletion, Drain Eviction
 }
@@ -32,8 +32,8 @@ type Step struct {
 	Pause    time.Duration
 }
 
-// Eviction is whether pods are evicted, also those that nobody creates again (Force), and within which time; 0 is
-// without a limit.
+// Eviction is whether pods are evicted, also those that nobody creates again (Force), and
+// within which time; 0 is without a limit.
 type Eviction struct {
 	Enabled, Force bool
 	Timeout        time.Duration
@@ -53,8 +53,8 @@ func (a Amount) Of(nodes int) int {
 	return (a.N*nodes + 99) / 100
 }
 
-// NewPolicy reads the policy of a ClusterOperator. What it does not say is as in the vendor's chart. An error names
-// the field.
+// NewPolicy reads the policy of a ClusterOperator. What it does not say is as in the vendor's
+// chart. An error names the field.
 func NewPolicy(u *v1alpha1.DriverUpgradePolicy) (Policy, error) {
 	if u == nil {
 		u = &v1alpha1.DriverUpgradePolicy{}

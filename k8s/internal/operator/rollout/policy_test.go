@@ -84,7 +84,8 @@ func TestAmount(t *testing.T) {
 	}
 }
 
-// FuzzRecord: an annotation of a stranger is read without a panic, and what is read of it is read again.
+// FuzzRecord: an annotation of a stranger is read without a panic, and what is read of it is
+// read again.
 func FuzzRecord(f *testing.F) {
 	f.Add(`{"state":"drain","since":"2026-01-01T00:00:00Z","to":"a","cordoned":true,"why":"x"}`)
 	f.Add(`{"state":"other"}`)

@@ -25,13 +25,15 @@ const (
 	Validation State = "validation"
 	Done       State = "done"
 	Failed     State = "failed"
-	// Released is a node that was put back into service before anything was done to it, and that can be taken again.
+	// Released is a node that was put back into service before anything was done to it, and
+	// that can be taken again.
 	Released State = "released"
 )
 
 var states = []State{Jobs, Deletion, Drain, Restart, Validation, Done, Failed, Released}
 
-// Record is what is remembered of a node, as an annotation of the Node. The zero value is nothing.
+// Record is what is remembered of a node, as an annotation of the Node. The zero value is
+// nothing.
 type Record struct {
 	State State     `json:"state"`
 	Since time.Time `json:"since"` // whole seconds
@@ -50,7 +52,8 @@ const mostTurns = 1 << 30
 
 // ParseRecord reads the annotation. What is no record is the zero value.
 func ParseRecord(text string) (r Record) {
-	if json.Unmarshal([]byte(text), &r) != nil || !slices.Contains(states, r.State) || r.Turn < 0 || r.Turn > mostTurns || len(r.To) > 63 {
+	if json.Unmarshal([]byte(text), &r) != nil || !slices.Contains(states, r.State) || r.Turn < 0 || r.Turn > mostTurns ||
+		len(r.To) > 63 {
 		return Record{}
 	}
 	r.Why = wording.Short(terminal.Line(r.Why), mostWhy)
@@ -81,7 +84,7 @@ func (r Record) isUpgrading() bool {
 // Take is a node that is out of service for an upgrade, or soon, or was a moment ago.
 type Take struct {
 	Name string
-	// Turn is how often the node was taken. A Record with a lower one is from before: the node is not cordoned yet, as
-	// far as is known.
+	// Turn is how often the node was taken. A Record with a lower one is from before: the node
+	// is not cordoned yet, as far as is known.
 	Turn int
 }

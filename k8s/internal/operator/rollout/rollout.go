@@ -60,7 +60,8 @@ func Decide(s Snapshot) Plan {
 	case s.Revision == "":
 		return Plan{Taken: s.Taken, Reason: Progressing, Message: "the driver's DaemonSet is being written"}
 	}
-	// What is left of an upgrade on a node that has no driver of the operator's any more is no part of this.
+	// What is left of an upgrade on a node that has no driver of the operator's any more is no
+	// part of this.
 	r.Nodes = slices.DeleteFunc(slices.Clone(s.Nodes), func(n Node) bool {
 		return n.Driver == nil && !n.Record.isUpgrading() && n.Record.State != Failed
 	})
@@ -99,7 +100,8 @@ func (r *round) look(n *Node) {
 		out := r.nextStep(*n)
 		r.carry(*n, out)
 		r.doing = append(r.doing, fmt.Sprintf("%s (%s)", n.Name, strings.TrimSuffix(string(record.State)+": "+out.why, ": ")))
-	case record.State == Failed && n.Driver == nil && n.HostDriver && n.DriverReady: // nothing of the operator's is left there
+	// nothing of the operator's is left there
+	case record.State == Failed && n.Driver == nil && n.HostDriver && n.DriverReady:
 		r.carry(*n, endUpgrade(*n, Record{}))
 	case !old && record.State == Failed:
 		if !n.hasOutdatedDriver(r.Revision) {
@@ -200,8 +202,8 @@ func (r *round) take() {
 	}
 }
 
-// renew deletes driver pods of an older template that have the same driver, as many at once as nodes may be upgraded.
-// Pods that use GPUs go on: nothing is unloaded.
+// renew deletes driver pods of an older template that have the same driver, as many at once as
+// nodes may be upgraded. Pods that use GPUs go on: nothing is unloaded.
 func (r *round) renew() {
 	away := r.Desired
 	var old []Node
@@ -238,7 +240,10 @@ type budget struct {
 
 func (r *round) budget() *budget {
 	total := len(r.Nodes)
-	b := &budget{stopped: r.stopReason(), steps: r.limit(total), parallel: r.Policy.Parallel.Of(total), unavailable: r.Policy.Unavailable.Of(total)}
+	b := &budget{
+		stopped: r.stopReason(), steps: r.limit(total), parallel: r.Policy.Parallel.Of(total),
+		unavailable: r.Policy.Unavailable.Of(total),
+	}
 	for _, n := range r.Nodes {
 		if r.isOut(n) {
 			b.out++
@@ -270,14 +275,16 @@ func (r *round) mayNot(n Node, b *budget) string {
 	return ""
 }
 
-// forget lets go of a node that was taken and is not cordoned, as far as is known. It stays taken until the Node was
-// written: what another controller would still write to it then fails.
+// forget lets go of a node that was taken and is not cordoned, as far as is known. It stays
+// taken until the Node was written: what another controller would still write to it then
+// fails.
 func (r *round) forget(n Node, turn int) {
 	r.taken[n.Name] = turn
 	r.carry(n, putBack(n, r.Revision, turn, r.Now))
 }
 
-// limit is how many nodes may have been upgraded by the steps, those that are being upgraded among them.
+// limit is how many nodes may have been upgraded by the steps, those that are being upgraded
+// among them.
 func (r *round) limit(total int) int {
 	var times []time.Time
 	for _, n := range r.Nodes {

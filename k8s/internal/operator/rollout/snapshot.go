@@ -8,9 +8,11 @@ import (
 
 // Snapshot is what the API server says.
 type Snapshot struct {
-	// Deployed reports whether the operator deploys a driver. If not, nodes are put back into service.
+	// Deployed reports whether the operator deploys a driver. If not, nodes are put back into
+	// service.
 	Deployed bool
-	// Revision is what of the driver's DaemonSet decides about the driver, "" while that is being written.
+	// Revision is what of the driver's DaemonSet decides about the driver, "" while that is
+	// being written.
 	Revision string
 	// Desired is how many nodes are to have a driver pod.
 	Desired int
@@ -46,7 +48,8 @@ type Node struct {
 // Driver is a driver pod.
 type Driver struct {
 	Pod
-	// Revision is what of its template decides about the driver. With another, the driver may be another.
+	// Revision is what of its template decides about the driver. With another, the driver may
+	// be another.
 	Revision string
 	// Old reports whether it was made from another template than a pod of now would be.
 	Old     bool
@@ -72,7 +75,8 @@ func (n Node) podsUsingGPUs() (names []string) {
 	return names
 }
 
-// isUnheard reports whether the driver of a node works and its agent runs, and what it says does not arrive.
+// isUnheard reports whether the driver of a node works and its agent runs, and what it says
+// does not arrive.
 func (n Node) isUnheard() bool {
 	return n.DriverReady && n.Driver != nil && n.Driver.Running && n.Report == (report.Report{})
 }
@@ -102,7 +106,8 @@ func (s Snapshot) driverUnreadyReason(n Node) string {
 	case r.Reason != "" && r.Reason != report.Host: // the old driver stays
 		return r.Reason + ": " + r.Message
 	case s.Validates && !n.Validated:
-		return "the node cannot give its GPUs to containers (kubectl get node " + n.Name + " -L metax-tech.com/validation.reason)"
+		return "the node cannot give its GPUs to containers (kubectl get node " + n.Name +
+			" -L metax-tech.com/validation.reason)"
 	}
 	return ""
 }

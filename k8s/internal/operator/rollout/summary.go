@@ -43,7 +43,8 @@ func (r *round) stopReason() string {
 func (r *round) summarizeProgress() {
 	left := 0
 	for _, n := range r.Nodes {
-		if !n.hasDriverRevision(r.Revision) || n.Record.isUpgrading() || (n.Record.State == Failed && n.Record.To == r.Revision) {
+		if !n.hasDriverRevision(r.Revision) || n.Record.isUpgrading() ||
+			(n.Record.State == Failed && n.Record.To == r.Revision) {
 			left++
 		}
 	}

@@ -13,9 +13,9 @@ import (
 
 var row = regexp.MustCompile("(?m)^\\| `--([a-z-]+)` \\|")
 
-// Check demands that the tables of a page have all flags and no others, in their order, in both
-// languages; those of the log, which all programs have, are on the page of the chart's values. It is for tests of the
-// programs, whose directory is k8s/cmd/NAME.
+// Check demands that the tables of a page have all flags and no others, in their order, in
+// both languages; those of the log, which all programs have, are on the page of the chart's
+// values. It is for tests of the programs, whose directory is k8s/cmd/NAME.
 func Check(t *testing.T, flags []cli.Flag, page string) {
 	t.Helper()
 	var want []string

@@ -11,9 +11,9 @@ import (
 // ErrExtender reports a question of kube-scheduler that is not of its form.
 var ErrExtender = errors.New("invalid question of a scheduler")
 
-// ExtenderArgs is what kube-scheduler asks an extender: ExtenderArgs of k8s.io/kube-scheduler/extender/v1.
-// The scheduler names the nodes in NodeNames if the extender has nodeCacheCapable, and else sends
-// them as Nodes.
+// ExtenderArgs is what kube-scheduler asks an extender: ExtenderArgs of
+// k8s.io/kube-scheduler/extender/v1. The scheduler names the nodes in NodeNames if the
+// extender has nodeCacheCapable, and else sends them as Nodes.
 type ExtenderArgs struct {
 	Pod       *corev1.Pod
 	Nodes     *ExtenderNodes
@@ -34,8 +34,8 @@ type ExtenderNode struct {
 // MarshalJSON implements json.Marshaler.
 func (n ExtenderNode) MarshalJSON() ([]byte, error) { return n.object, nil }
 
-// ExtenderFilterResult is the answer which nodes fit, in the form in which the nodes came, and why the
-// others do not.
+// ExtenderFilterResult is the answer which nodes fit, in the form in which the nodes came, and
+// why the others do not.
 type ExtenderFilterResult struct {
 	Nodes                      *ExtenderNodes    `json:",omitempty"`
 	NodeNames                  *[]string         `json:",omitempty"`
@@ -49,7 +49,8 @@ type HostPriority struct {
 	Score int64
 }
 
-// The limits of a question. The greatest clusters have 5,000 nodes, and the API server stores objects of 1.5 MiB.
+// The limits of a question. The greatest clusters have 5,000 nodes, and the API server stores
+// objects of 1.5 MiB.
 const (
 	maxNodes      = 5000
 	maxName       = 253
@@ -61,9 +62,10 @@ const (
 	MaxQuestion = maxPod + maxNodes*(maxName+3) + 1<<12
 )
 
-// ParseExtenderArgs reads a question of kube-scheduler: the names of the nodes, and of the pod what decides which GPUs
-// it requests, where its names, its UID and its scheduler, what the containers request of one resource and the annotations with these names.
-// Nothing else is decoded. The error is an ErrExtender.
+// ParseExtenderArgs reads a question of kube-scheduler: the names of the nodes, and of the pod
+// what decides which GPUs it requests, where its names, its UID and its scheduler, what the
+// containers request of one resource and the annotations with these names. Nothing else is
+// decoded. The error is an ErrExtender.
 func ParseExtenderArgs(text []byte, resource corev1.ResourceName, annotations ...string) (a ExtenderArgs, err error) {
 	if !json.Valid(text) {
 		return ExtenderArgs{}, fmt.Errorf("%w: it is not JSON", ErrExtender)

@@ -58,7 +58,8 @@ func TestExtenderArgs(t *testing.T) {
 	}
 }
 
-// TestExtenderPod compares what is read of a pod with what encoding/json reads, and leaves the rest.
+// TestExtenderPod compares what is read of a pod with what encoding/json reads, and leaves the
+// rest.
 func TestExtenderPod(t *testing.T) {
 	always := corev1.ContainerRestartPolicyAlways
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "n", Annotations: map[string]string{"a": "<\u00e9\n>", "other": "x"}, Labels: map[string]string{"l": "}]\\\""}}}

@@ -5,12 +5,13 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
 
-// maxGroups bounds the sets of one size that are looked at: Koordinator puts all groups of a node in
-// one annotation, which takes about 80 bytes for each and may have 256 KiB.
+// maxGroups bounds the sets of one size that are looked at: Koordinator puts all groups of a
+// node in one annotation, which takes about 80 bytes for each and may have 256 KiB.
 const maxGroups = 800
 
-// bestGroups returns the sets of n GPUs under one MetaXLink domain or, if there are none, under one
-// PCIe switch, and which of the two it is. A size with too many sets to look at has none.
+// bestGroups returns the sets of n GPUs under one MetaXLink domain or, if there are none,
+// under one PCIe switch, and which of the two it is. A size with too many sets to look at has
+// none.
 func bestGroups(g *topology.Graph, n int) (class topology.Kind, groups [][]int) {
 	picker := alloc.New(g)
 	for _, class := range []topology.Kind{topology.MX, topology.Switch} {

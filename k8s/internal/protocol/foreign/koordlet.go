@@ -13,12 +13,13 @@ import (
 )
 
 // KoordletDir is where koordlet, the agent of Koordinator, reads what devices its node has. It
-// reads each file there, but no directory, as a list of KoordletGPU, and makes the Device object
-// of the node from them.
+// reads each file there, but no directory, as a list of KoordletGPU, and makes the Device
+// object of the node from them.
 const KoordletDir = "/var/run/koordlet/xpu-device-infos"
 
-// KoordletFile is the file of metax-gpu-device there. KoordletTemporary is a directory beside it, where the
-// file is written before it is renamed: koordlet would read an unfinished file, but reads no directory.
+// KoordletFile is the file of metax-gpu-device there. KoordletTemporary is a directory beside
+// it, where the file is written before it is renamed: koordlet would read an unfinished file,
+// but reads no directory.
 const (
 	KoordletFile      = protocol.Device + ".json"
 	KoordletTemporary = "tmp-" + protocol.Device
@@ -43,8 +44,8 @@ type KoordletTopology struct {
 	P2PLinks []KoordletLink `json:"p2pLinks,omitempty"`
 }
 
-// KoordletLink is a group of GPUs that jobs should get together: the GPU that has it, and those
-// whose minors are in PeerMinor, with commas.
+// KoordletLink is a group of GPUs that jobs should get together: the GPU that has it, and
+// those whose minors are in PeerMinor, with commas.
 type KoordletLink struct {
 	PeerMinor string `json:"peerMinor"`
 	Type      string `json:"type"`
@@ -57,8 +58,8 @@ type KoordletStatus struct {
 	ErrMessage string `json:"errMessage,omitempty"`
 }
 
-// NewKoordletGPU returns a healthy GPU without links. Koordinator labels the node with the model
-// of the first GPU; a name that cannot be a label is left empty.
+// NewKoordletGPU returns a healthy GPU without links. Koordinator labels the node with the
+// model of the first GPU; a name that cannot be a label is left empty.
 func NewKoordletGPU(g gpu.GPU, minor int) KoordletGPU {
 	k := KoordletGPU{
 		Vendor: "metax", UUID: g.UUID, Minor: strconv.Itoa(minor),
@@ -81,20 +82,22 @@ func NewKoordletGPU(g gpu.GPU, minor int) KoordletGPU {
 	return k
 }
 
-// KoordletReason returns a code of this project, such as "no-device-nodes", as the API server takes
-// it for the reason of a condition: "NoDeviceNodes". Of another form, it would refuse the Device.
+// KoordletReason returns a code of this project, such as "no-device-nodes", as the API server
+// takes it for the reason of a condition: "NoDeviceNodes". Of another form, it would refuse
+// the Device.
 func KoordletReason(code string) string {
 	var b strings.Builder
-	for _, word := range strings.FieldsFunc(code, func(r rune) bool { return r > unicode.MaxASCII || (!unicode.IsLetter(r) && !unicode.IsDigit(r)) }) {
+	for _, word := range strings.FieldsFunc(code,
+		func(r rune) bool { return r > unicode.MaxASCII || (!unicode.IsLetter(r) && !unicode.IsDigit(r)) }) {
 		b.WriteString(strings.ToUpper(word[:1]) + word[1:])
 	}
 	return strings.TrimLeft(b.String(), "0123456789")
 }
 
-// KoordletLinks returns, by GPU, the groups of 2, 4 and 8 GPUs that the picker finds best on a node
-// without jobs: those under one MetaXLink domain or, if there are none of that size, under one PCIe
-// switch. Where a size is left out because there are more than maxGroups, Koordinator goes by NUMA
-// nodes and PCIe. The minors are those of the GPUs of the Graph.
+// KoordletLinks returns, by GPU, the groups of 2, 4 and 8 GPUs that the picker finds best on a
+// node without jobs: those under one MetaXLink domain or, if there are none of that size,
+// under one PCIe switch. Where a size is left out because there are more than maxGroups,
+// Koordinator goes by NUMA nodes and PCIe. The minors are those of the GPUs of the Graph.
 func KoordletLinks(g *topology.Graph, minors []int) map[int][]KoordletLink {
 	links := map[int][]KoordletLink{}
 	for _, n := range []int{2, 4, 8} {

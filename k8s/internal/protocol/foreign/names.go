@@ -23,6 +23,6 @@ const (
 	PhaseFailed     = "failed"
 )
 
-// KunlunxinDevices has the indices of GPUs, with commas: an annotation of a pod and a variable of its
-// containers, by the name that Kunlunxin's plugin gives to both.
+// KunlunxinDevices has the indices of GPUs, with commas: an annotation of a pod and a variable
+// of its containers, by the name that Kunlunxin's plugin gives to both.
 const KunlunxinDevices = "BAIDU_COM_DEVICE_IDX"

@@ -6,8 +6,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
 
-// Registered is a GPU in the RegistrationAnnotation, by which schedulers know what can be cut from
-// it. Every field is always written: HAMi takes a GPU without "healthy" for unhealthy.
+// Registered is a GPU in the RegistrationAnnotation, by which schedulers know what can be cut
+// from it. Every field is always written: HAMi takes a GPU without "healthy" for unhealthy.
 type Registered struct {
 	UUID             gpu.UUID `json:"uuid"`
 	BDF              string   `json:"bdf"`
@@ -26,7 +26,8 @@ type Registered struct {
 	Domain int `json:"linkZone"`
 }
 
-// Registration returns the annotation; empty for no GPU, since schedulers refuse an empty list.
+// Registration returns the annotation; empty for no GPU, since schedulers refuse an empty
+// list.
 func Registration(list []Registered) string {
 	if len(list) == 0 {
 		return ""

@@ -7,8 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// eachMember calls do with the name and the value of each member of a JSON object, and with none for null. The values are
-// parts of the text, which must be valid JSON; what nobody decodes costs no memory.
+// eachMember calls do with the name and the value of each member of a JSON object, and with
+// none for null. The values are parts of the text, which must be valid JSON; what nobody
+// decodes costs no memory.
 func eachMember(text []byte, do func(name string, value []byte) error) error {
 	return eachItem(text, '{', func(rest []byte) ([]byte, error) {
 		name, rest := cutValue(rest)
@@ -29,7 +30,8 @@ func eachElement(text []byte, do func(value []byte) error) error {
 	})
 }
 
-// eachItem calls one at the beginning of each item of an object or array; it returns what follows the item.
+// eachItem calls one at the beginning of each item of an object or array; it returns what
+// follows the item.
 func eachItem(text []byte, open byte, one func([]byte) ([]byte, error)) error {
 	text = skipSpace(text)
 	switch {

@@ -26,8 +26,8 @@ const (
 	maxSliceMemory = 1 << 30
 )
 
-// ParseSlices reads a SlicesAnnotation: a list of lists, as the scheduler divides them. The error
-// is a protocol.ErrAnnotation.
+// ParseSlices reads a SlicesAnnotation: a list of lists, as the scheduler divides them. The
+// error is a protocol.ErrAnnotation.
 func ParseSlices(text string) ([][]Slice, error) {
 	if len(text) > maxSlicesText {
 		return nil, protocol.Invalid(SlicesAnnotation, "%d bytes; at most %d are read", len(text), maxSlicesText)
@@ -72,8 +72,8 @@ type SliceChoice struct {
 	Phase  string    // the PhaseAnnotation, of any value
 }
 
-// ParseSliceChoice reads the annotations of a pod. It fails if one is not valid: unlike a choice of
-// whole GPUs, there is nothing to give the pod instead.
+// ParseSliceChoice reads the annotations of a pod. It fails if one is not valid: unlike a
+// choice of whole GPUs, there is nothing to give the pod instead.
 func ParseSliceChoice(annotations map[string]string) (c SliceChoice, err error) {
 	if text, ok := annotations[SlicesAnnotation]; ok {
 		if c.Lists, err = ParseSlices(text); err != nil {
@@ -83,7 +83,8 @@ func ParseSliceChoice(annotations map[string]string) (c SliceChoice, err error) 
 	if text, ok := annotations[QoSAnnotation]; ok {
 		c.QoS = text
 		if !slices.Contains(gpu.QoSClasses(), text) {
-			return SliceChoice{}, protocol.Invalid(QoSAnnotation, "%.40q; want %s, %s or %s", text, gpu.QoSBestEffort, gpu.QoSFixedShare, gpu.QoSBurstShare)
+			return SliceChoice{}, protocol.Invalid(QoSAnnotation, "%.40q; want %s, %s or %s", text, gpu.QoSBestEffort,
+				gpu.QoSFixedShare, gpu.QoSBurstShare)
 		}
 	}
 	c.Online = annotations[AppClassAnnotation] == "online"

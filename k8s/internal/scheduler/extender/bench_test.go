@@ -12,7 +12,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/scheduler/nodescore/nodescoretest"
 )
 
-// BenchmarkQuestions measures a question about nodes in random states, from the text to the text.
+// BenchmarkQuestions measures a question about nodes in random states, from the text to the
+// text.
 func BenchmarkQuestions(b *testing.B) {
 	for _, size := range []int{100, 300, 1000, 5000} {
 		c := newCluster()

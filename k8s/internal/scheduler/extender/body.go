@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// budget bounds what all questions have in memory. When it is used up, the question that has been sent for the longest
-// time has to go: a scheduler sends its own in milliseconds, so those who send slowly do not keep it out.
+// budget bounds what all questions have in memory. When it is used up, the question that has
+// been sent for the longest time has to go: a scheduler sends its own in milliseconds, so
+// those who send slowly do not keep it out.
 type budget struct {
 	limit int64
 
@@ -38,10 +39,14 @@ type body struct {
 // openBody counts a question of at most the given size.
 func (b *budget) openBody(w http.ResponseWriter, r *http.Request, most int64) *body {
 	ctx, cancel := context.WithCancel(r.Context())
-	q := &body{from: http.MaxBytesReader(w, r.Body, most), length: r.ContentLength, most: most, budget: b, ctx: ctx, cancel: cancel, stop: func() {
-		cancel()
-		_ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0)) // where that is not known, the server's time ends it
-	}}
+	q := &body{
+		from: http.MaxBytesReader(w, r.Body, most), length: r.ContentLength, most: most, budget: b, ctx: ctx,
+		cancel: cancel, stop: func() {
+			cancel()
+			// where that is not known, the server's time ends it
+			_ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0))
+		},
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	q.place = b.bodies.PushBack(q)
@@ -86,7 +91,8 @@ func (q *body) readText() (text []byte, code int, err error) {
 	}
 	for err == nil {
 		if len(text) == cap(text) {
-			more := max(firstRead, len(text), min(int(q.length)+1-len(text), len(text)<<10)) // what the client says, once it sends
+			// what the client says, once it sends
+			more := max(firstRead, len(text), min(int(q.length)+1-len(text), len(text)<<10))
 			if !q.budget.take(q, int64(more)) {
 				break
 			}

@@ -21,8 +21,8 @@ type Cluster struct {
 	resource corev1.ResourceName
 	policy   key.Policy // of pods that have none
 	now      func() time.Time
-	// Placed is called with each pod that has come to a node, if it is not nil; not with those of a list, of which it is
-	// not known since when they are there.
+	// Placed is called with each pod that has come to a node, if it is not nil; not with those
+	// of a list, of which it is not known since when they are there.
 	Placed func(*corev1.Pod)
 
 	mu    sync.Mutex
@@ -50,10 +50,13 @@ func NewCluster(resource corev1.ResourceName, policy key.Policy) *Cluster {
 }
 
 // annotations are those of a node that are read.
-var annotations = [4]string{protocol.NodeAnnotation, protocol.StateAnnotation, protocol.ScoresAnnotation, protocol.LossesAnnotation}
+var annotations = [4]string{
+	protocol.NodeAnnotation, protocol.StateAnnotation, protocol.ScoresAnnotation,
+	protocol.LossesAnnotation,
+}
 
-// Judge judges the nodes with these names for a request. A node that is not known yet fits: the
-// scheduler knows it.
+// Judge judges the nodes with these names for a request. A node that is not known yet fits:
+// the scheduler knows it.
 func (c *Cluster) Judge(names []string, r nodescore.Request) []nodescore.Judgement {
 	all := make([]nodescore.Judgement, len(names))
 	nodes := make([]nodescore.Node, len(names))
@@ -68,7 +71,10 @@ func (c *Cluster) Judge(names []string, r nodescore.Request) []nodescore.Judgeme
 	c.mu.Unlock()
 	for i, n := range nodes {
 		if n.Name == "" {
-			all[i] = nodescore.Judgement{Node: names[i], Fits: true, By: nodescore.Counts, Reason: "judged by counts: it is not known yet"}
+			all[i] = nodescore.Judgement{
+				Node: names[i], Fits: true, By: nodescore.Counts,
+				Reason: "judged by counts: it is not known yet",
+			}
 			continue
 		}
 		all[i] = c.shapes.Judge(n, r)
@@ -76,8 +82,8 @@ func (c *Cluster) Judge(names []string, r nodescore.Request) []nodescore.Judgeme
 	return all
 }
 
-// Problems returns what is wrong with what the nodes with GPUs publish, by name. A node with the
-// vendor's annotations instead of ours has no problem.
+// Problems returns what is wrong with what the nodes with GPUs publish, by name. A node with
+// the vendor's annotations instead of ours has no problem.
 func (c *Cluster) Problems() map[string]nodescore.Problem {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -94,7 +100,8 @@ func (c *Cluster) Problems() map[string]nodescore.Problem {
 	return problems
 }
 
-// Counts returns how many nodes have GPUs, and how many pods are not counted by their nodes' states.
+// Counts returns how many nodes have GPUs, and how many pods are not counted by their nodes'
+// states.
 func (c *Cluster) Counts() (nodes, recent int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

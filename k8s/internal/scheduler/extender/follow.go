@@ -18,11 +18,12 @@ import (
 // Follower keeps a Cluster and the Weights up to date. It is made by NewFollower.
 type Follower struct {
 	Cluster *Cluster
-	// Weigh is called with the data of the ConfigMap that holds, and with the keys that the chart's values say otherwise,
-	// at first and whenever that changes, one call after the other.
+	// Weigh is called with the data of the ConfigMap that holds, and with the keys that the
+	// chart's values say otherwise, at first and whenever that changes, one call after the
+	// other.
 	Weigh func(data map[string]string, over []string)
-	// Share is called with the data of the ConfigMap protocol.AskedConfigMap, at first and whenever it changes; nil: it
-	// is not followed.
+	// Share is called with the data of the ConfigMap protocol.AskedConfigMap, at first and
+	// whenever it changes; nil: it is not followed.
 	Share func(data map[string]string)
 
 	nodes, pods atomic.Bool // the first list is there
@@ -36,8 +37,8 @@ func (f *Follower) Ready() error {
 	return nil
 }
 
-// Run follows the nodes, the pods, and the ConfigMap with that name and that of the chart's values for it, until ctx
-// ends.
+// Run follows the nodes, the pods, and the ConfigMap with that name and that of the chart's
+// values for it, until ctx ends.
 func (f *Follower) Run(ctx context.Context, client corev1client.CoreV1Interface, namespace, configMap string) {
 	var running sync.WaitGroup
 	follow := func(resource, namespace string, selector fields.Selector, kind any, store cache.ReflectorStore) {
@@ -47,7 +48,8 @@ func (f *Follower) Run(ctx context.Context, client corev1client.CoreV1Interface,
 		})
 	}
 	follow("nodes", metav1.NamespaceAll, fields.Everything(), &corev1.Node{}, listed{nodeStore{f.Cluster}, &f.nodes})
-	// A pod that has ended has no GPUs. One that ends leaves the selection, which looks like its end.
+	// A pod that has ended has no GPUs. One that ends leaves the selection, which looks like
+	// its end.
 	live := fields.AndSelectors(
 		fields.OneTermNotEqualSelector("spec.nodeName", ""),
 		fields.OneTermNotEqualSelector("status.phase", string(corev1.PodSucceeded)),
@@ -61,11 +63,13 @@ func (f *Follower) Run(ctx context.Context, client corev1client.CoreV1Interface,
 			if !edits {
 				name = protocol.ValuesOf(configMap)
 			}
-			follow("configmaps", namespace, fields.OneTermEqualSelector("metadata.name", name), &corev1.ConfigMap{}, mapStore{func(data map[string]string) { w.set(edits, data) }})
+			follow("configmaps", namespace, fields.OneTermEqualSelector("metadata.name", name), &corev1.ConfigMap{},
+				mapStore{func(data map[string]string) { w.set(edits, data) }})
 		}
 	}
 	if f.Share != nil {
-		follow("configmaps", namespace, fields.OneTermEqualSelector("metadata.name", protocol.AskedConfigMap), &corev1.ConfigMap{}, mapStore{f.Share})
+		follow("configmaps", namespace, fields.OneTermEqualSelector("metadata.name", protocol.AskedConfigMap),
+			&corev1.ConfigMap{}, mapStore{f.Share})
 	}
 	running.Wait()
 }
@@ -82,7 +86,8 @@ func (l listed) Replace(objects []any, version string) error {
 	return err
 }
 
-// weights are the data of two ConfigMaps, the chart's values and the edits, once they are known.
+// weights are the data of two ConfigMaps, the chart's values and the edits, once they are
+// known.
 type weights struct {
 	weigh func(data map[string]string, over []string)
 	one   sync.Mutex

@@ -32,8 +32,8 @@ type Extender struct {
 // Weigh sets the weights by which nodes are compared.
 func (e *Extender) Weigh(w protocol.Weights) { e.weights.Store(&w) }
 
-// A scheduler asks one question after the other. A question has a place only while it is answered, so a client that
-// sends or reads slowly does not hold one.
+// A scheduler asks one question after the other. A question has a place only while it is
+// answered, so a client that sends or reads slowly does not hold one.
 const (
 	maxPlaces   = 4         // questions that are answered at a time, of the small ones and of the others
 	maxSmall    = 256 << 10 // bytes of a small one: names of 5,000 nodes and a pod, as they usually are
@@ -74,7 +74,9 @@ func (e *Extender) Handler() http.Handler {
 type decision func(foreign.ExtenderArgs, nodescore.Request) any
 
 // answer returns the answer to the text of a question. The code is that of the error.
-func (e *Extender) answer(ctx context.Context, places chan struct{}, text []byte, decide decision) (answer []byte, code int, err error) {
+func (e *Extender) answer(ctx context.Context, places chan struct{}, text []byte,
+	decide decision,
+) (answer []byte, code int, err error) {
 	late := time.NewTimer(placeTime)
 	defer late.Stop()
 	select {
@@ -97,16 +99,21 @@ func (e *Extender) answer(ctx context.Context, places chan struct{}, text []byte
 	}
 	request, mistakes := nodescore.RequestOf(args.Pod, e.Cluster.resource, e.Cluster.policy)
 	for _, mistake := range mistakes {
-		e.Log.Debug("an annotation of a pod does not count", "pod", args.Pod.Name, "namespace", args.Pod.Namespace, "reason", mistake.Error())
+		e.Log.Debug("an annotation of a pod does not count", "pod", args.Pod.Name, "namespace", args.Pod.Namespace, "reason",
+			mistake.Error())
 	}
 	answer, err = json.Marshal(decide(args, request))
 	return answer, http.StatusInternalServerError, err
 }
 
 // podAnnotations are those that nodescore.RequestOf reads.
-var podAnnotations = []string{protocol.HAMiPolicyAnnotation, protocol.PolicyAnnotation, protocol.GPUsAnnotation, protocol.MACAAnnotation}
+var podAnnotations = []string{
+	protocol.HAMiPolicyAnnotation, protocol.PolicyAnnotation, protocol.GPUsAnnotation,
+	protocol.MACAAnnotation,
+}
 
-// placeTime is how long a question waits for a place; a scheduler waits a second for its answer.
+// placeTime is how long a question waits for a place; a scheduler waits a second for its
+// answer.
 const placeTime = time.Second
 
 // errBusy says that there are too many questions.
@@ -135,7 +142,8 @@ func (e *Extender) filter(args foreign.ExtenderArgs, r nodescore.Request) any {
 		}
 	}
 	e.Metrics.countRefusals(len(answer.FailedNodes) + len(answer.FailedAndUnresolvableNodes))
-	e.Log.Debug("filtered", "pod", args.Pod.Name, "namespace", args.Pod.Namespace, "gpus", r.GPUs, "nodes", len(judged), "refused", len(answer.FailedNodes)+len(answer.FailedAndUnresolvableNodes))
+	e.Log.Debug("filtered", "pod", args.Pod.Name, "namespace", args.Pod.Namespace, "gpus", r.GPUs, "nodes", len(judged),
+		"refused", len(answer.FailedNodes)+len(answer.FailedAndUnresolvableNodes))
 	return answer
 }
 

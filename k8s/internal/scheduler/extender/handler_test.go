@@ -21,8 +21,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/status"
 )
 
-// serve is an Extender of a cluster with a node for each state: a domain, half of two domains, one
-// GPU, and without annotations.
+// serve is an Extender of a cluster with a node for each state: a domain, half of two domains,
+// one GPU, and without annotations.
 func serve(t testing.TB) (*Extender, http.Handler, *prometheus.Registry) {
 	t.Helper()
 	c := newCluster()
@@ -117,7 +117,8 @@ func TestHandler(t *testing.T) {
 	}
 }
 
-// TestHandlerFull: a question waits for a second until others are answered, and then gets an error.
+// TestHandlerFull: a question waits for a second until others are answered, and then gets an
+// error.
 func TestHandlerFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, h, _ := serve(t)
@@ -138,8 +139,9 @@ func TestHandlerFull(t *testing.T) {
 	})
 }
 
-// TestHandlerSlow has clients that send most of a question and no more. They take nobody's place, and when they have
-// all of the memory, those that are slow for the longest time have to go.
+// TestHandlerSlow has clients that send most of a question and no more. They take nobody's
+// place, and when they have all of the memory, those that are slow for the longest time have
+// to go.
 func TestHandlerSlow(t *testing.T) {
 	e, h, _ := serve(t)
 	server := httptest.NewServer(h)

@@ -44,8 +44,9 @@ func hostile() map[string]string {
 	}
 }
 
-// TestHostile asks a program's questions while strangers from many addresses send hostile ones and open connections. At
-// night it has the whole numbers: 1,000 questions and 20,000 connections.
+// TestHostile asks a program's questions while strangers from many addresses send hostile ones
+// and open connections. At night it has the whole numbers: 1,000 questions and 20,000
+// connections.
 func TestHostile(t *testing.T) {
 	questions, connections := 64, 2000
 	if os.Getenv("METAX_K8S_NIGHT") != "" {

@@ -88,9 +88,11 @@ func (m *Metrics) countJudgements(all []nodescore.Judgement) {
 type collector struct{ *Cluster }
 
 var (
-	nodesDesc    = prometheus.NewDesc("metax_gpu_aware_nodes", "Nodes with GPUs.", nil, nil)
-	recentDesc   = prometheus.NewDesc("metax_gpu_aware_recent_pods", "Pods that were placed a moment ago and that the state of their node does not count yet.", nil, nil)
-	problemsDesc = prometheus.NewDesc("metax_gpu_aware_node_problems", "Nodes with GPUs that are judged by counts, because their annotations are missing, malformed or stale.", []string{"problem"}, nil)
+	nodesDesc  = prometheus.NewDesc("metax_gpu_aware_nodes", "Nodes with GPUs.", nil, nil)
+	recentDesc = prometheus.NewDesc("metax_gpu_aware_recent_pods",
+		"Pods that were placed a moment ago and that the state of their node does not count yet.", nil, nil)
+	problemsDesc = prometheus.NewDesc("metax_gpu_aware_node_problems",
+		"Nodes with GPUs that are judged by counts, because their annotations are missing, malformed or stale.", []string{"problem"}, nil)
 )
 
 // Describe implements prometheus.Collector.

@@ -11,20 +11,21 @@ import (
 )
 
 const (
-	// mostAsked is about how many pods a Questions remembers the questions, and mostUnasked how many pods wait for a
-	// verdict: a burst of a large cluster.
+	// mostAsked is about how many pods a Questions remembers the questions, and mostUnasked
+	// how many pods wait for a verdict: a burst of a large cluster.
 	mostAsked, mostUnasked = 8192, 1024
-	// settle is how long a pod waits for a verdict: another extender that had the question writes it in this time.
+	// settle is how long a pod waits for a verdict: another extender that had the question
+	// writes it in this time.
 	settle = 30 * time.Second
-	// asksFor is how long after a question a scheduler counts as one that asks: a pod that waits for a volume is placed
-	// so long after its question, at most.
+	// asksFor is how long after a question a scheduler counts as one that asks: a pod that
+	// waits for a volume is placed so long after its question, at most.
 	asksFor = 10 * time.Minute
 	// between is how long a scheduler that asks all the time is not written again.
 	between = time.Minute
 )
 
-// Questions knows about which pods schedulers asked, and finds those that one placed without a question. It is safe for
-// concurrent use.
+// Questions knows about which pods schedulers asked, and finds those that one placed without a
+// question. It is safe for concurrent use.
 type Questions struct {
 	schedulers []string // that are meant to ask
 	now        func() time.Time
@@ -70,8 +71,8 @@ func (q *Questions) Ask(pod *corev1.Pod) {
 	q.asked[uid] = true
 }
 
-// Place records a pod with GPUs that is on a node since now. One that names its node itself was placed by nobody: it
-// has no condition yet when it is seen first.
+// Place records a pod with GPUs that is on a node since now. One that names its node itself
+// was placed by nobody: it has no condition yet when it is seen first.
 func (q *Questions) Place(pod *corev1.Pod) {
 	if !slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue
@@ -81,7 +82,10 @@ func (q *Questions) Place(pod *corev1.Pod) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if slices.Contains(q.schedulers, pod.Spec.SchedulerName) && !q.asked[string(pod.UID)] && len(q.unasked) < mostUnasked {
-		q.unasked = append(q.unasked, placed{namespace: pod.Namespace, name: pod.Name, uid: string(pod.UID), scheduler: pod.Spec.SchedulerName, at: q.now()})
+		q.unasked = append(q.unasked, placed{
+			namespace: pod.Namespace, name: pod.Name, uid: string(pod.UID),
+			scheduler: pod.Spec.SchedulerName, at: q.now(),
+		})
 	}
 }
 
@@ -92,8 +96,8 @@ func (q *Questions) Share(data map[string]string) {
 	q.shared = protocol.ParseAsked(data)
 }
 
-// collectDue returns the pods about which nobody was asked, and what is to be written for all extenders. With end, no question
-// is left unwritten.
+// collectDue returns the pods about which nobody was asked, and what is to be written for all
+// extenders. With end, no question is left unwritten.
 func (q *Questions) collectDue(end bool) (unasked []placed, write map[string]string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

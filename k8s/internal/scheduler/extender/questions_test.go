@@ -27,8 +27,9 @@ func scheduled(name, scheduler string) *corev1.Pod {
 	return p
 }
 
-// TestQuestions: an extender hears of pods and of questions, and another one has written that it was asked. Half a
-// minute later there are Events about these pods, and the ConfigMap says this.
+// TestQuestions: an extender hears of pods and of questions, and another one has written that
+// it was asked. Half a minute later there are Events about these pods, and the ConfigMap says
+// this.
 func TestQuestions(t *testing.T) {
 	const s = "default-scheduler"
 	at := func(d time.Duration) string { return start.Add(d).Format(time.RFC3339) }
@@ -113,7 +114,8 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
-// TestQuestionsAreBounded: a burst is remembered in part, and few Events are written about one that nobody asked about.
+// TestQuestionsAreBounded: a burst is remembered in part, and few Events are written about one
+// that nobody asked about.
 func TestQuestionsAreBounded(t *testing.T) {
 	client := fake.NewClientset()
 	q := NewQuestions([]string{"s"})
@@ -149,7 +151,8 @@ func TestLastQuestion(t *testing.T) {
 	}
 }
 
-// TestQuestionOfScheduler: a question as kube-scheduler sends it counts, even if it gets no answer.
+// TestQuestionOfScheduler: a question as kube-scheduler sends it counts, even if it gets no
+// answer.
 func TestQuestionOfScheduler(t *testing.T) {
 	p := scheduled("a", "s")
 	p.Spec.NodeName = ""

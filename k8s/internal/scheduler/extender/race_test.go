@@ -2,6 +2,6 @@
 
 package extender
 
-// most is how much memory TestHostile lets the extender take, in MiB: the race detector's own is several times that of
-// the program.
+// most is how much memory TestHostile lets the extender take, in MiB: the race detector's own
+// is several times that of the program.
 const most = 512

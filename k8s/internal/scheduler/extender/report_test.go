@@ -17,8 +17,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/scheduler/nodescore"
 )
 
-// TestReporter: a problem that lasts for a minute gets one Event, whichever extender writes it first
-// and however often the API server is away.
+// TestReporter: a problem that lasts for a minute gets one Event, whichever extender writes it
+// first and however often the API server is away.
 func TestReporter(t *testing.T) {
 	client, down := fake.NewClientset(), true
 	client.PrependReactor("create", "events", func(clienttesting.Action) (bool, runtime.Object, error) {

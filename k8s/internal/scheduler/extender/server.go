@@ -18,8 +18,8 @@ type TLS struct {
 	ClientCA string
 }
 
-// config returns nil for HTTP. The certificate is read again for each connection, so that a renewed
-// one counts; a scheduler keeps its connection.
+// config returns nil for HTTP. The certificate is read again for each connection, so that a
+// renewed one counts; a scheduler keeps its connection.
 func (t TLS) config() (*tls.Config, error) {
 	if t == (TLS{}) {
 		return nil, nil

@@ -209,8 +209,8 @@ func weighted(t *testing.T) key.Policy {
 	return p
 }
 
-// TestBruteForce: on random clusters, the nodes with the greatest rank are those with the best set
-// of all sets of all nodes.
+// TestBruteForce: on random clusters, the nodes with the greatest rank are those with the best
+// set of all sets of all nodes.
 func TestBruteForce(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(20, 1))

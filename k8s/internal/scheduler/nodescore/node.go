@@ -13,8 +13,8 @@ import (
 type Node struct {
 	Name string
 	Published
-	// Allocatable is how many GPUs the kubelet reports, and Requested how many the pods on the node
-	// request together.
+	// Allocatable is how many GPUs the kubelet reports, and Requested how many the pods on the
+	// node request together.
 	Allocatable, Requested int
 	// Recent are pods on the node that its state does not count yet.
 	Recent Recent
@@ -55,7 +55,10 @@ func (s *Shapes) Read(annotations map[string]string) (p Published) {
 	topology, hasTopology := annotations[protocol.NodeAnnotation]
 	state, hasState := annotations[protocol.StateAnnotation]
 	if !hasTopology || !hasState {
-		p.Problem = &Problem{Missing, fmt.Sprintf("it does not have both annotations %s and %s", protocol.NodeAnnotation, protocol.StateAnnotation)}
+		p.Problem = &Problem{
+			Missing,
+			fmt.Sprintf("it does not have both annotations %s and %s", protocol.NodeAnnotation, protocol.StateAnnotation),
+		}
 		return p
 	}
 	t, err := protocol.ParseNodeTopology(topology)
@@ -82,19 +85,22 @@ func (p *Published) readTables(annotations map[string]string) {
 	}
 }
 
-// Contradiction returns what is wrong with what a node publishes, given its pods; nil if nothing is.
+// Contradiction returns what is wrong with what a node publishes, given its pods; nil if
+// nothing is.
 func (n Node) Contradiction() *Problem {
 	if n.Shape == nil {
 		return n.Problem
 	}
 	counted := n.Requested - n.Recent.GPUs()
 	if n.offersWholeGPUs() && len(n.State.Free)+counted > n.Shape.gpus {
-		return &Problem{Stale, fmt.Sprintf("its state has %s free of %d, but pods request %d", wording.Count(len(n.State.Free), "GPU"), n.Shape.gpus, counted)}
+		return &Problem{Stale, fmt.Sprintf("its state has %s free of %d, but pods request %d",
+			wording.Count(len(n.State.Free), "GPU"), n.Shape.gpus, counted)}
 	}
 	return nil
 }
 
-// offersWholeGPUs reports whether the node offers its GPUs as a whole, and not as shares or virtual functions.
+// offersWholeGPUs reports whether the node offers its GPUs as a whole, and not as shares or
+// virtual functions.
 func (n Node) offersWholeGPUs() bool { return n.Allocatable <= n.Shape.gpus }
 
 // unrequestedGPUs returns how many GPUs pods can still get by count.

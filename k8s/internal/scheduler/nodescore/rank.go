@@ -11,12 +11,12 @@ import (
 // MaxRank is the rank of the best nodes, the greatest that a scheduler takes.
 const MaxRank = 10
 
-// Ranks returns the rank of each node for a request: MaxRank for the best, one less for the next
-// best, and so on to 0; equally good nodes have the same rank. Nodes that do not fit and those
-// judged by Counts have the rank 0.
+// Ranks returns the rank of each node for a request: MaxRank for the best, one less for the
+// next best, and so on to 0; equally good nodes have the same rank. Nodes that do not fit and
+// those judged by Counts have the rank 0.
 //
-// Nodes are compared by one measure: by the weights if they are set; otherwise by the keys, or by
-// scores and losses as the policy says if one of the nodes has no key.
+// Nodes are compared by one measure: by the weights if they are set; otherwise by the keys, or
+// by scores and losses as the policy says if one of the nodes has no key.
 func Ranks(all []Judgement, r Request, w protocol.Weights) []int {
 	ranks := make([]int, len(all))
 	byKeys := false

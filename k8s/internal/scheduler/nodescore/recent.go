@@ -7,8 +7,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
-// Recent are the pods that were placed on a node a moment ago and that its state does not count yet,
-// in the order in which they were placed. It is a value: its methods return another one.
+// Recent are the pods that were placed on a node a moment ago and that its state does not
+// count yet, in the order in which they were placed. It is a value: its methods return another
+// one.
 type Recent []recentPod
 
 type recentPod struct {
@@ -17,9 +18,9 @@ type recentPod struct {
 	until   time.Time
 }
 
-// Patience is how long a pod is remembered whose GPUs the node's state never counts. The plugin
-// writes a state a second after the kubelet has asked for the GPUs, which it does once it has seen
-// the pod.
+// Patience is how long a pod is remembered whose GPUs the node's state never counts. The
+// plugin writes a state a second after the kubelet has asked for the GPUs, which it does once
+// it has seen the pod.
 const Patience = 30 * time.Second
 
 // Place remembers a pod with its request.
@@ -40,9 +41,9 @@ func (p Recent) At(now time.Time) Recent {
 	return p.delete(func(o recentPod) bool { return now.After(o.until) })
 }
 
-// Count forgets the pods that a newer state of the node counts. The GPUs that were free and are now
-// in use by pods go to the pods in the order in which they were placed. Which pod has which GPU the
-// state does not say, so the sum is right, and not always the single pod.
+// Count forgets the pods that a newer state of the node counts. The GPUs that were free and
+// are now in use by pods go to the pods in the order in which they were placed. Which pod has
+// which GPU the state does not say, so the sum is right, and not always the single pod.
 func (p Recent) Count(before, after protocol.NodeState) Recent {
 	if len(p) == 0 || before.Generation == after.Generation || before.GPUs != after.GPUs {
 		return p

@@ -19,9 +19,9 @@ type Request struct {
 	Policy key.Policy
 }
 
-// RequestOf returns the request of a pod for the extended resource; its policy is the given one
-// unless the pod has one. A mistake in the annotations of the pod is among the errors, and leaves
-// the given policy.
+// RequestOf returns the request of a pod for the extended resource; its policy is the given
+// one unless the pod has one. A mistake in the annotations of the pod is among the errors, and
+// leaves the given policy.
 func RequestOf(pod *corev1.Pod, resource corev1.ResourceName, policy key.Policy) (Request, []error) {
 	choice, errs := protocol.ParsePod(pod.Annotations)
 	if choice.Policy != nil {
@@ -30,8 +30,8 @@ func RequestOf(pod *corev1.Pod, resource corev1.ResourceName, policy key.Policy)
 	return Request{GPUs: objects.Requested(pod, resource), Policy: policy}, errs
 }
 
-// largestInNUMA is the greatest number of GPUs that the policy MTF keeps within a NUMA node, as
-// Kunlunxin's scheduler does with 1, 2 and 4.
+// largestInNUMA is the greatest number of GPUs that the policy MTF keeps within a NUMA node,
+// as Kunlunxin's scheduler does with 1, 2 and 4.
 const largestInNUMA = 4
 
 // pickerRequest returns the request for the picker.

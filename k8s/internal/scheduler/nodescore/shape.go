@@ -21,10 +21,10 @@ type Shape struct {
 	scale  protocol.Scale
 }
 
-// Shapes has the Shape of each node, one for all nodes that are alike, and remembers what a Shape
-// offers: most nodes of a cluster are alike, and in the same states again and again. What is
-// remembered depends on nothing else, so it is never out of date. It is safe for concurrent use. The
-// zero value is ready.
+// Shapes has the Shape of each node, one for all nodes that are alike, and remembers what a
+// Shape offers: most nodes of a cluster are alike, and in the same states again and again.
+// What is remembered depends on nothing else, so it is never out of date. It is safe for
+// concurrent use. The zero value is ready.
 type Shapes struct {
 	mu     sync.Mutex
 	made   uint64 // Shapes up to now
@@ -110,7 +110,8 @@ func (s *Shapes) forget(name string) {
 	}
 }
 
-// offerFor returns what a node of the Shape with these free GPUs, ascending, has for a request.
+// offerFor returns what a node of the Shape with these free GPUs, ascending, has for a
+// request.
 func (s *Shapes) offerFor(shape *Shape, free []int, r Request) *Offer {
 	q := question{shape: shape.id, free: setOf(free), n: r.GPUs, policy: r.Policy}
 	s.mu.Lock()

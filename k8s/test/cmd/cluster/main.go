@@ -1,5 +1,5 @@
-// Command cluster starts a cluster, runs a program on its node, where kubectl, helm and the product's
-// programs are in the PATH, and ends with it:
+// Command cluster starts a cluster, runs a program on its node, where kubectl, helm and the
+// product's programs are in the PATH, and ends with it:
 //
 //	k8s/test/cluster/with cluster [-node c500-8] bash
 package main

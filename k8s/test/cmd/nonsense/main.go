@@ -1,4 +1,5 @@
-// Command nonsense is a scheduler extender that answers every question wrongly, each in another way.
+// Command nonsense is a scheduler extender that answers every question wrongly, each in
+// another way.
 //
 //	nonsense ADDRESS
 package main
@@ -11,7 +12,8 @@ import (
 	"time"
 )
 
-// answers are the wrong ones; status 0 means that there is no answer for longer than a scheduler waits.
+// answers are the wrong ones; status 0 means that there is no answer for longer than a
+// scheduler waits.
 var answers = []struct {
 	status int
 	text   string

@@ -17,8 +17,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/test/image"
 )
 
-// macaVersions are the tags of test/maca-c500, stand-ins for the vendor's images: the MXMACA of a simulated host.
-// That of the tag hostile also has a link that leads out of it.
+// macaVersions are the tags of test/maca-c500, stand-ins for the vendor's images: the MXMACA
+// of a simulated host. That of the tag hostile also has a link that leads out of it.
 var macaVersions = []string{"3.8.0.1", "3.9.0.2", "hostile"}
 
 func pushMACA(address, tag string) error {

@@ -2,10 +2,12 @@
 //
 //	registry ADDRESS DIR
 //
-// Each folder of DIR/images is an OCI layout of one architecture: images/NAME becomes metax-ctk/NAME,
-// with the version that the layout states. Each program of DIR named in programs becomes the image test/PROGRAM:1,
-// which holds nothing else. test/driver-image:VERSION, for each of driverVersions, is an image with a driver of the
-// simulated node c500-8, and test/maca-c500 are images with MXMACA. It prints ready when all images are there.
+// Each folder of DIR/images is an OCI layout of one architecture: images/NAME becomes
+// metax-ctk/NAME, with the version that the layout states. Each program of DIR named in
+// programs becomes the image test/PROGRAM:1, which holds nothing else.
+// test/driver-image:VERSION, for each of driverVersions, is an image with a driver of the
+// simulated node c500-8, and test/maca-c500 are images with MXMACA. It prints ready when all
+// images are there.
 package main
 
 import (

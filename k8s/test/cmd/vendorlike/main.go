@@ -1,5 +1,6 @@
-// Command vendorlike is a device plugin as simple as that of another vendor: it offers GPUs under the
-// name metax-tech.com/gpu, picks none itself, and gives a container their device nodes.
+// Command vendorlike is a device plugin as simple as that of another vendor: it offers GPUs
+// under the name metax-tech.com/gpu, picks none itself, and gives a container their device
+// nodes.
 //
 //	vendorlike ROOT UUID=NODE,NODE ...
 //

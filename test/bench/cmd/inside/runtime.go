@@ -70,7 +70,8 @@ func put(path, text string) error {
 	return errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644))
 }
 
-// becoming is the time until a shim has become the low-level runtime, by one that ends at once.
+// becoming is the time until a shim has become the low-level runtime, by one that ends at
+// once.
 func becoming(b *bundle) (figure.Set, error) {
 	bare, four, asked, err := b.texts()
 	if err != nil {

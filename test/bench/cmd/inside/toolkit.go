@@ -21,8 +21,8 @@ func grow() error {
 	return err
 }
 
-// toolkit is the time of "cdi generate", of the simulated mx-smi that it asks, and of the start
-// of metax-ctk, as whole processes.
+// toolkit is the time of "cdi generate", of the simulated mx-smi that it asks, and of the
+// start of metax-ctk, as whole processes.
 func toolkit([]string) (figure.Set, error) {
 	r, err := stopwatch.Time(toolkitRounds,
 		generate("generate/8", tree8),

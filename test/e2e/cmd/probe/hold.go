@@ -15,10 +15,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/test/report"
 )
 
-// hold takes the lock of every GPU whose node is here, in the directory that all
-// containers of a storm report into. A lock that somebody has is a GPU of two
-// containers: the kernel says so, for every instant in which both live, and lets
-// go of the locks of whoever is killed.
+// hold takes the lock of every GPU whose node is here, in the directory that all containers of
+// a storm report into. A lock that somebody has is a GPU of two containers: the kernel says
+// so, for every instant in which both live, and lets go of the locks of whoever is killed.
 func hold(args []string) error {
 	if len(args) != 2 {
 		return fmt.Errorf("want a name and a time")

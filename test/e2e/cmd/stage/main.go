@@ -34,7 +34,8 @@ type Finding struct {
 	// is the bundle.
 	Pid    bool `json:"pid"`
 	Bundle bool `json:"bundle"`
-	// Host is whether the hook itself is in the mount namespace of the machine's first process.
+	// Host is whether the hook itself is in the mount namespace of the machine's first
+	// process.
 	Host bool `json:"host"`
 	// Own is whether the container's process has another mount namespace than the hook.
 	Own bool `json:"own"`

@@ -58,9 +58,9 @@ func check(t *testing.T, promtool string, nodes ...string) {
 // server is the address of a Prometheus.
 type server string
 
-// start starts Prometheus and returns when it has scraped all nodes some times, as rates need. It scrapes them as a
-// PodMonitor with honorLabels makes it: with the labels of the exporter's pod, which give way to
-// those of the exporter.
+// start starts Prometheus and returns when it has scraped all nodes some times, as rates need.
+// It scrapes them as a PodMonitor with honorLabels makes it: with the labels of the exporter's
+// pod, which give way to those of the exporter.
 func start(t *testing.T, program string, nodes map[string]string) server {
 	t.Helper()
 	dir := t.TempDir()
@@ -118,8 +118,8 @@ type series struct {
 	Value  [2]any
 }
 
-// query returns the answer to a query as soon as it has a series, because a busy machine may need more
-// scrapes for that than start waits for; nil after a minute.
+// query returns the answer to a query as soon as it has a series, because a busy machine may
+// need more scrapes for that than start waits for; nil after a minute.
 func (s server) query(t *testing.T, query string) (found []series) {
 	t.Helper()
 	for range 600 {

@@ -19,8 +19,8 @@ import (
 
 const files = "../../../../charts/metax-gpu-extensions/files"
 
-// dashboardQueries returns the queries of all panels, with all nodes and GPUs chosen, and those
-// of the variables.
+// dashboardQueries returns the queries of all panels, with all nodes and GPUs chosen, and
+// those of the variables.
 func dashboardQueries(t *testing.T) map[string]string {
 	t.Helper()
 	var dashboard struct {

@@ -27,7 +27,8 @@ import (
 )
 
 // TestScrape starts Prometheus on four simulated nodes: one whose GPUs are in use, one with
-// everything wrong that an alert is about, one with slices, and one whose reader does not answer.
+// everything wrong that an alert is about, one with slices, and one whose reader does not
+// answer.
 func TestScrape(t *testing.T) {
 	bin := fetched(t)
 	nodes := map[string]string{
@@ -103,8 +104,8 @@ var sliced = simulation{
 
 var slicedNode, _ = sim.Node("c500-8-sgpu")
 
-// broken is a node with a lost link and an unhealthy GPU, on which another is hot and has memory errors, and looks
-// fail after the first.
+// broken is a node with a lost link and an unhealthy GPU, on which another is hot and has
+// memory errors, and looks fail after the first.
 var broken = simulation{
 	node: "c500-8-degraded",
 	look: func(looks int, l *health.Look) {

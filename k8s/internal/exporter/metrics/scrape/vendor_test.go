@@ -11,8 +11,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 )
 
-// vendorValues are what the queries for GPU 0 of gpu-good, or the slice of gpu-sliced, have to give, by the metric.
-// Where a query has several series, each of them has this value.
+// vendorValues are what the queries for GPU 0 of gpu-good, or the slice of gpu-sliced, have to
+// give, by the metric. Where a query has several series, each of them has this value.
 var vendorValues = map[string]string{
 	"mx_gpu_usage": "50", "mx_board_core_temp": "58", "mx_board_power": "203000", "mx_chip_hotspot_temp": "60", "mx_clk_thr": "0",
 	"mx_ecc_error_count": "0", "mx_gpu_clock": "1500", "mx_mem_clock": "1600", "mx_mxlk_aer_count": "0", "mx_pci_event": "0",

@@ -1,5 +1,5 @@
-// Package nodescoretest has random clusters, and finds their best nodes by trying every set of GPUs. It
-// follows the definitions of package key, and shares no code with the solvers.
+// Package nodescoretest has random clusters, and finds their best nodes by trying every set of
+// GPUs. It follows the definitions of package key, and shares no code with the solvers.
 package nodescoretest
 
 import (
@@ -10,8 +10,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 )
 
-// Best returns the names of the nodes that have the best set of n free GPUs by the policy Spread or
-// Binpack; none if no node has n.
+// Best returns the names of the nodes that have the best set of n free GPUs by the policy
+// Spread or Binpack; none if no node has n.
 func Best(nodes []Node, n int, p key.Policy) (names []string) {
 	var best []int
 	for _, node := range nodes {
@@ -75,7 +75,10 @@ func (t trial) key(set, free int, p key.Policy) (k []int) {
 	return slices.Concat([]int{int(class)}, own, []int{weight}, lost, []int{-cut, local})
 }
 
-var weights = map[topology.Kind]int{topology.MX: 100, topology.Switch: 50, topology.PHB: 30, topology.NODE: 20, topology.SYS: 10}
+var weights = map[topology.Kind]int{
+	topology.MX: 100, topology.Switch: 50, topology.PHB: 30, topology.NODE: 20,
+	topology.SYS: 10,
+}
 
 func each(set int, do func(int)) {
 	for ; set != 0; set &= set - 1 {
@@ -89,7 +92,8 @@ func (t trial) fit(set int, class topology.Kind) bool {
 	known, ok := t.fits[at]
 	if !ok {
 		first := set & -set
-		known = bits.OnesCount(uint(set)) < 2 || t.path(bits.TrailingZeros(uint(first)), set&^first, bits.TrailingZeros(uint(first)), class)
+		known = bits.OnesCount(uint(set)) < 2 ||
+			t.path(bits.TrailingZeros(uint(first)), set&^first, bits.TrailingZeros(uint(first)), class)
 		t.fits[at] = known
 	}
 	return known

@@ -36,14 +36,18 @@ func (n Node) Annotations() (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := protocol.NodeState{Generation: n.Generation, GPUs: len(n.GPUs.GPUs), Free: n.Free, Unhealthy: n.Unhealthy, Outside: n.Outside}
+	s := protocol.NodeState{
+		Generation: n.Generation, GPUs: len(n.GPUs.GPUs), Free: n.Free, Unhealthy: n.Unhealthy,
+		Outside: n.Outside,
+	}
 	return map[string]string{
 		protocol.NodeAnnotation: t.String(), protocol.StateAnnotation: s.String(),
 		protocol.ScoresAnnotation: scores.String(), protocol.LossesAnnotation: losses.String(),
 	}, nil
 }
 
-// Used returns how many GPUs pods have: those that are neither free nor unhealthy nor in use by others.
+// Used returns how many GPUs pods have: those that are neither free nor unhealthy nor in use
+// by others.
 func (n Node) Used() int {
 	return len(n.GPUs.GPUs) - len(n.Free) - len(n.Unhealthy) - len(n.Outside)
 }
@@ -51,8 +55,8 @@ func (n Node) Used() int {
 // Simulated returns the GPUs of a simulated node such as c500-8.
 func Simulated(name string) (gpu.Node, error) { return sim.Node(name) }
 
-// Random makes a cluster of nodes of 8 GPUs in random states: nodes of the kinds that there are, and
-// nodes with random links.
+// Random makes a cluster of nodes of 8 GPUs in random states: nodes of the kinds that there
+// are, and nodes with random links.
 func Random(r *rand.Rand, nodes int) (all []Node) {
 	known := alloctest.Nodes()
 	names := slices.Sorted(maps.Keys(known))
