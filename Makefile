@@ -44,6 +44,8 @@ check: go
 	$(GO) build -C tools -o ../bin/plain ./plain && $(GO) vet -vettool=$(CURDIR)/bin/plain ./cmd/... ./internal/...
 	cd tools && $(GO) test ./plain
 	$(GO) build -C tools -o ../bin/names ./names && bin/names -most 25 ./cmd/... ./internal/... && cd k8s && ../bin/names -most 25 ./...
+	test/licence
+	test/subjects
 	$(GO) mod tidy -diff
 	$(GO) test -count=1 ./docs -run TestRetiredWords
 	test/advisories/check

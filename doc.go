@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package toolkit is the MetaX container toolkit: it finds the MetaX GPUs of a node, picks
 // those that are linked best, and gives them to containers.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package docs keeps what the pages show equal to what the programs do.
 package docs
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package k8s is the cluster side of the MetaX container toolkit.
 //
 // There is nothing to import here. Each program has a folder of its name in cmd and one of its

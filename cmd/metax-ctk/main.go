@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command metax-ctk is the toolkit: it shows a node and its topology, picks GPUs, keeps
 // the CDI specs up to date, sets engines up, and makes simulated nodes.
 package main

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command metax-docker is docker with MetaX GPUs: it picks the GPUs that
 // --gpus requests, puts docker's own options in the place of its own, and
 // becomes docker. Without such options it becomes docker at once.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The process runs for milliseconds, so Go need not watch how many processors its
 // cgroup has: it would keep that file open and read it again.
 //go:debug containermaxprocs=0

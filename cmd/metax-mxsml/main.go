@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command metax-mxsml prints what libmxsml, the vendor's library, reports, as JSON. It
 // is a separate program because the library may hang, crash or end its process: then
 // only this program ends, and metax-ctk runs mx-smi instead.

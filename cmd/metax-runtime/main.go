@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Go would otherwise keep the cgroup's CPU limit file open and reread it; a process of
 // milliseconds needs neither.
 //go:debug containermaxprocs=0

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command metax-sim-smi is the mx-smi of simulated nodes: "metax-ctk sim create" copies it
 // into the host tree. It is a program and no script because a simulated node is also looked at
 // from images without a shell.

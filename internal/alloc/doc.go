@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package alloc picks GPUs: which of the free GPUs of a node a job gets. The answer is the
 // best set by a policy's key, and the same on every machine: it depends on no clock, no
 // randomness and no order of a map.

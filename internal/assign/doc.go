@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package assign decides which container gets which GPU, and takes the leases.
 //
 // A command makes a Job of its Requests: one for docker run, one for each service of a

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package atomicfile replaces a file so that a reader sees the old content or the new
 // one, never a part, also after a power cut: it writes a temporary file in the same
 // directory, sets its mode, calls fsync, renames it, and calls fsync on the directory.

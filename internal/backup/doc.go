@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package backup changes configuration files and can undo the changes. It replaces files
 // atomically and keeps mode, owner and SELinux label. It stores the original until the
 // toolkit's last setting is removed from the file.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package bundle decides what a container gets that an engine hands over as an OCI bundle: the
 // edits that its configuration requests, and which of them a prestart hook has to make,
 // because neither the engine nor an earlier stage made them.

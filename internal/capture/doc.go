@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package capture takes snapshots of a host, and bug reports: the files that discovery,
 // the search for MXMACA, the check of CDI specs and doctor read, what programs say of
 // GPUs and engines, and a few files that help a person. It is a list, and nothing beside

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package cdi makes Container Device Interface (CDI) specs of a node's GPUs, slices and
 // MXMACA: files that name devices, and the edits of a container (see package edits) that
 // each device stands for. It writes, reads, lists, checks and compares such files, and

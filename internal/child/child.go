@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package child runs the vendor's programs, and metax-mxsml, which loads the vendor's library.
 // Such a program may print without end, start others, or hang in a driver where no signal
 // reaches it. None of that holds up the caller.

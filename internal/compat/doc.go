@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package compat checks whether an MXMACA version runs on a driver version, by rules
 // that state the minimum driver version of each MXMACA version. It also parses such
 // versions. It is pure: other packages read the versions of hosts and images, and the

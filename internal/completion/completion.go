@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package completion has the scripts with which bash, zsh and fish complete a command
 // line, and what they read. A script asks the program itself: "PROGRAM __complete WORD...",
 // with the unfinished word last. It reads cobra's protocol, which docker speaks: a candidate

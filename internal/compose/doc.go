@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package compose reads a project as docker compose prints it in JSON, finds which GPUs
 // its services request and how many replicas they have, and renders edits (package edits)
 // in a service.

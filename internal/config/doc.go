@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package config has the settings of the toolkit, and where the value of each comes
 // from: an option on the command line, the environment, the configuration file, or the
 // default, in this order of precedence.

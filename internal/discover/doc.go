@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package discover finds out which GPUs a host has and how they are linked. The kernel
 // (package sysfs) provides addresses, device nodes and PCIe positions. The vendor's
 // software adds the rest: its library libmxsml (package mxsml) or else its tool mx-smi

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package dockerargs parses and rewrites the command line of docker and of
 // docker-compatible clients.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package dockerargs
 
 // Docker is docker's own client: every flag from 19.03 to 29, also hidden ones, with

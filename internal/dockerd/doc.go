@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package dockerd talks to a docker daemon over its unix socket, and finds the daemon
 // that docker's client would talk to (Endpoint).
 //

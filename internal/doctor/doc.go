@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package doctor finds what is wrong with a node. Collectors gather Facts, checks judge
 // them, and a Finding has three parts: what is wrong, why that matters, and the fix.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package edits describes what is injected into a container for its GPUs, slices and
 // MXMACA, independent of any engine: device nodes, mounts, groups, variables, links and
 // directories of libraries.

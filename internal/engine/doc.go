@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package engine holds the values that setting up a container engine needs: what is
 // wanted (Setup), what a configuration says (State), and how a file changes (Change).
 // The editors are the packages below, one per engine. Each is a pure function from the

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package gpu
 
 // models are the names that the vendor's library has for PCI device ids, "MXC500 VF" being a

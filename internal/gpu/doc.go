@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package gpu has the basic types of the toolkit: GPU, UUID, BDF, Link, Slice and Node, and
 // the Node's JSON form, which every command reads and writes.
 //

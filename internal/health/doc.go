@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package health decides which GPUs are healthy from a sequence of looks at them. One look is
 // what the kernel and the vendor's software report at one time; a single bad answer of a tool
 // is not the same as a broken GPU, and a GPU that flickers should not come and go with it.

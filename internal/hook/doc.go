@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package hook reads the input of an OCI hook: the state of the container on standard
 // input, the container's root that follows from it, and a command line with several
 // actions.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package jsontree parses a JSON text into a tree of positions, so that code can read
 // some values and keep the others byte for byte.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package lease decides who uses which GPU, and assigns GPUs under leases.
 //
 // A lease is the record that a container may use its GPUs. It exists before the container

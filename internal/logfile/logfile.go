@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package logfile writes the log of a program: what was requested, what was decided and why,
 // for people who support a host. It is off by default; then nothing is opened and no logger is
 // made. If the log cannot be written, the program says so once and goes on.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package node loads the node that a command is about: this host, a host tree below
 // --root, a built-in simulated node, or a file. metax-ctk and metax-docker share it, so
 // that both see the same node.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package oci reads and edits config.json, the file in a container's bundle from which
 // an OCI runtime starts the container: it reads which GPUs the container requests, and
 // applies CDI edits.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package ps makes the documents that metax-ctk ps and metax-ctk lease list print: who
 // uses which GPU, and the leases. metax-docker reads them.
 package ps

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package request is the grammar of --gpus: it parses the value into a Request, and
 // resolves a Request to GPUs of a node. It also has the names under which a container's
 // configuration requests devices.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package runc knows the low-level OCI runtimes (runc, crun, youki, runsc): how engines
 // call them, and which of their programs on a host may be trusted.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package sgpu cuts GPUs into slices and removes slices: which orders a GPU can fulfil, and
 // the vendor's library or mx-smi, which do it. Who may have a GPU meanwhile is the business
 // of internal/assign.

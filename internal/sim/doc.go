@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package sim makes simulated MetaX nodes: the built-in Nodes, and the complete host
 // tree of a Node (sysfs, device nodes, the files of the driver and of MXMACA), so that
 // every command runs unchanged on a machine without a GPU.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package snapshot stores a node in one text file, so that it can be examined on
 // another machine: a reduced tree of the host's files, and the output of the vendor's
 // and engines' programs. Its rules:

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package toml edits single settings of a TOML file and leaves every other byte
 // unchanged: comments, order, indentation, line ends, a byte order mark, a missing last
 // newline. A Document is a text and its statements with their positions. An edit

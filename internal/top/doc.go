@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package top is the view of GPUs at work: what each GPU measures, who uses it and who
 // waits, as a document (Top) and as a screen (Model).
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package topology says how the GPUs of a Node are linked: the kinds of link and their
 // order, the Graph of all pairs, and which MetaXLinks are lost. Its subpackage picture draws a
 // node.

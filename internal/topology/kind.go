@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package topology
 
 // Kind is how two GPUs are linked. A greater Kind is a better link. The order is that of

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package usage
 
 // Containerds are the usual containerds of a host: their sockets and state directories.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package usage has the values that say who uses which GPU: leases, containers and
 // processes, the holders that follow from them, and what is asked of a source and what
 // a source saw. The packages internal/lease and internal/holders share them.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package wording formats numbers, lists and causes of errors for messages and tables.
 package wording
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package charts holds the Helm charts of the cluster side, and what metax-operator takes from
 // them.
 package charts

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command images builds the container images of the cluster side as OCI layouts, without
 // docker: one layout per image, with an index for amd64 and arm64, and a list of what is in it
 // (SBOM) for each architecture. The same sources give the same bytes. It also makes the

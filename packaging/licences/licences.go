@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package licences collects the licences of what is linked into Go programs, for packages and
 // images.
 package licences

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package alloctest has the nodes and policies that the tests of the picker share, and the
 // definitions of link class and place by which they check it.
 package alloctest

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command bench measures the toolkit and writes the pages about it, docs/performance.md,
 // docs/kubernetes-performance.md and their Chinese translations. ./run starts it.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package enginetest is the harness of the corpora in internal/engine: archives with the
 // configuration files of an engine, and with what its editor makes of them.
 package enginetest

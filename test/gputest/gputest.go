@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package gputest gives tests of GPUs their values and comparisons.
 package gputest
 

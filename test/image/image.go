@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package image writes container images as files, so that the tests need no registry. It
 // makes the one kind that every engine loads, the archive of "docker save", and no other.
 package image

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package machine reports what this machine lacks of a real node, and lets engines run on
 // it anyway. The tests and their low-level runtime use the same checks.
 package machine

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package mountns runs the tests of a package in a mount namespace of their own, so that a
 // test can compare mount tables while tests of other packages mount.
 package mountns

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package needs skips tests that this user or machine cannot run. CI refuses the tests that
 // were skipped (test/skips).
 package needs

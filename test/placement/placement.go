@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package placement has what the tests on a real Kubernetes cluster measure of its schedulers,
 // as values: they write it, and test/bench makes a page of it. It measures nothing itself.
 package placement

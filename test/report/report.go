@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package report is the probe's report about its container and where it is written: the
 // contract between the probe and the tests.
 package report

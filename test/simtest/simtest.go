@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package simtest gives tests the hosts of simulated nodes.
 package simtest
 

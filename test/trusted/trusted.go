@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package trusted creates directories to which only root and the user of the tests can
 // write, in which programs and settings are accepted. Directories below /tmp do not
 // qualify, because everyone may write there.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command names counts private functions and methods that another file of their package calls,
 // and says how many of them have a name of one word. Such a name says little where its body is
 // not in sight. A share above -most percent is an error; -v lists the functions.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command plain reports Go that is hard to read, in files that are no tests:
 //
 //	changed     a variable is changed in the init of an if, and something else is tested

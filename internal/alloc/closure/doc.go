@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package closure picks GPUs on nodes whose links do not nest and that are too large for
 // a table. It answers with the best set of the node's closure (package hierarchy), of
 // which it is not proven that it is the best set of the node.

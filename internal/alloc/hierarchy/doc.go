@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package hierarchy groups the GPUs of a node by how well they are linked, and counts
 // jobs in the groups as MTF does.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package key is the vocabulary of the picker: what a solver is asked, what it answers,
 // and the key by which a policy compares sets of GPUs. Solvers, and how an answer is
 // explained, are packages beside this one.

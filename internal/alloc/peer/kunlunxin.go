@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package peer
 
 // KunlunxinScore returns Kunlunxin's score of a node for a job that changes MTF, the number

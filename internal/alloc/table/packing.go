@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package table
 
 // maxPackings returns, for every set, the greatest number of disjoint subsets of k members

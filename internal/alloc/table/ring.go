@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package table
 
 // setsWithRing returns, for every set of GPUs, whether a ring over it exists in the graph with

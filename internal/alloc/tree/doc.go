@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package tree picks GPUs on nodes of any size that nest (package hierarchy), exactly. On
 // such a node all components of a key are sums over the clusters of what the numbers of
 // chosen and of remaining GPUs in each cluster give. So the best choice of n GPUs from a

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package projectfile writes a compose project for docker to read, and finds the
 // directory that compose takes for the project's. What is in a project is the business of
 // package compose.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package layout reads what the driver itself says about its GPUs: the directory layout of its
 // class in sysfs, with one directory for each processor, GPU, virtual function and slice. It
 // has the UUID, the health and the links of each GPU in small text files, which cost

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package maca reads the vendor's software below /opt of a host: the driver's
 // user-space part and the MXMACA software, of which several versions may be installed.
 // It reports where they are, which libraries they have and which libraries are missing.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package mxsmi reads the output of the vendor's tool mx-smi: the list of GPUs (-L),
 // the matrix of links (topo -m), and the sections of its --show-* queries. The parsers
 // ignore differences in white space and reject unclear content. A GPU is identified by

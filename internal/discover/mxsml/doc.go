@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package mxsml defines the output of the program metax-mxsml, which queries libmxsml,
 // the vendor's library for GPU management, and makes a Node of it. libmxsml runs only
 // inside the process of metax-mxsml, because foreign code may hang, crash or end its

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package sysfs reads what the kernel knows about a node's GPUs: the PCI functions
 // below /sys/bus/pci/devices, their DRM nodes, and the device files of those in /dev.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package containerd configures containerd's CRI plugin: a runtime beside runc, the
 // default runtime, and CDI. It turns bytes into bytes; the caller reads the files that
 // Imports names and writes the Changes.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package docker edits dockerd's configuration, daemon.json: it registers the runtime,
 // makes it the default one, switches CDI on and names the directories of CDI specs. It
 // also removes all that.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package dropin sets up an engine whose configuration is spread over several TOML
 // files, which the engine reads one after the other. It edits only the file that
 // belongs to the toolkit. That file begins with engine.Marker; settings that somebody

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package hookfile makes and recognises the files by which Podman and CRI-O run
 // metax-hook (hooks.d, schema 1.0.0). They are JSON, which has no comments, so the
 // toolkit recognises its files by name and by the program that they run.

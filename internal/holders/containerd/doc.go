@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package containerd looks at the containers of a containerd, in all of its namespaces:
 // those of Kubernetes, of nerdctl and ctr, and docker's.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package docker looks at the containers of a docker daemon: which GPUs they have, and
 // which leases' containers were destroyed.
 //

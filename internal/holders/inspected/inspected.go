@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package inspected reads what clients without a daemon print of their containers: podman
 // inspect, and nerdctl inspect --mode=native.
 package inspected

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package podresources asks the kubelet which devices the containers of its pods have.
 //
 // The kubelet serves the PodResourcesLister v1 on a socket of its own. List is one call of

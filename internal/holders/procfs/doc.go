@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package procfs reads /proc: the processes that have device files of GPUs open, the
 // containers of the engines without a daemon (Podman, CRI-O), the clients that leases
 // belong to, and the tasks of every containerd.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package devcgroup lets a container that is being made open a few more device nodes.
 // It adds exactly the given device numbers to the rules of the container's cgroup, for
 // reading and writing but never for mknod. In cgroup version 1 that is a line in

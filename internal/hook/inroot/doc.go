@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package inroot accesses the files of a container that is about to start, through a
 // handle on its root.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package ldcache makes a container's dynamic linker find libraries: it writes the
 // container's /etc/ld.so.cache, or the file in which the image's linker looks instead,
 // with the host's ldconfig. Where musl links programs that were built for glibc, it

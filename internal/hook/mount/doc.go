@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package mount mounts files of the host into a container that is about to start:
 // device nodes and directories, read-only. It works on open handles, never on paths
 // that an image could change between check and use.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package shlib reads from a shared library what the dynamic linker would: the machine
 // it is for, its name, and what it needs. Like the linker it uses the program headers,
 // so it also reads a library without sections.

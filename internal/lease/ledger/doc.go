@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package ledger keeps the state of leases in a file that root and the members of one group
 // write without a daemon and without a set-uid program.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package smi is the mx-smi of a simulated node: it prints what the vendor's tool would for
 // the GPUs whose render nodes exist, in a container those that it was given, numbered from 0,
 // and makes and removes the slices of the host tree that it lies in. What it says of the node

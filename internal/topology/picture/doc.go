@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package picture draws how the GPUs of a node are linked: as a matrix, a tree or an SVG.
 //
 // A View is what is drawn: a node, and marks on its GPUs. A mark is a state of a GPU that a

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command kubectl-metax is a plugin of kubectl: it shows the MetaX GPUs of a cluster from what
 // the API server knows.
 package main

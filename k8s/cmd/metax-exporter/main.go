@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command metax-exporter serves the metrics of a node's MetaX GPUs for Prometheus.
 package main
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command metax-gpu-aware is a scheduler extender: kube-scheduler asks it which nodes suit a
 // pod with MetaX GPUs.
 package main

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command metax-gpu-device is the device plugin of MetaX GPUs and the programs in its pod.
 package main
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command metax-gpu-label labels a Kubernetes node with what its MetaX GPUs are.
 package main
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command metax-k8s-images brings the images and charts behind it to a cluster without
 // internet.
 package main

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command metax-operator deploys what a cluster with MetaX GPUs needs, as a ClusterOperator
 // says.
 package main

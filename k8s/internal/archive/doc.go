@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package archive is the file by which a cluster without internet gets images and charts: the
 // program metax-k8s-images with a zip archive behind it. The zip is an OCI layout, whose
 // entries are named NAME:TAG by the annotation org.opencontainers.image.ref.name; a chart is

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package floors checks which package of the cluster side may import which.
 package floors
 

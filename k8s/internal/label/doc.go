@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package label decides which labels a Kubernetes node with MetaX GPUs has. Of renders a Node
 // as labels; State counts the readings that it takes before a node is said to have no GPU;
 // Plan compares the wanted labels with those of the node object and with who wrote them.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package logging makes the log of a program of the cluster side, with the vendor's options:
 // level, format, and a directory in which files begin anew after a time and go after another.
 // Standard output always gets the log too, because that is where Kubernetes looks for it.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package objects has the objects of a cluster that say what its GPUs do: Nodes, pods, Events
 // and the ConfigMap of modes, with the API server or a file of kubectl or of a bug report as
 // their source.

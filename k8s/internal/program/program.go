@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package program runs the command line of a program of the cluster side, and copies the
 // program.
 package program

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package protocol has what the programs of the cluster side and others tell each other
 // through the API server: the names of resources, labels, annotations and conditions, and the
 // form of their values. The vendor's names and forms are as published; ours are in domains of

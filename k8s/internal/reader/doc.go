@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package reader lets a program without privileges know the health of GPUs. Only the vendor's
 // software knows it, which needs a privileged container with the vendor's libraries; so a
 // Server runs there, and answers a Client in another container of the same pod over HTTP on a

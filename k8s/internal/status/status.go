@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package status answers what Kubernetes and Prometheus ask of a program: probes and metrics.
 package status
 

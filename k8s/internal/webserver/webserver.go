@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package webserver serves HTTP on a port that strangers can reach: with short times, few
 // connections for each address, and a bound on all of them.
 package webserver

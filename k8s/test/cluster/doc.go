@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package cluster starts a real Kubernetes cluster of one node in a sandbox: etcd, the API
 // server, the controller manager, the scheduler, kube-proxy, the kubelet and containerd 2,
 // beside a simulated node with GPUs at NodeDir and a registry that serves the tests' images.

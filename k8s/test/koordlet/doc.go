@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package koordlet tests the file that the device plugin writes for Koordinator with the
 // packages of koordlet that read it and make the Device object of a node from it. The API
 // server is client-go's fake.

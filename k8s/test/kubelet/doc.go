@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package kubelet tests the device plugin with the kubelet's own devicemanager package, in
 // this process: what the kubelet asks, in which order, and what it makes of the answers.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command list writes the licences of what is linked into programs to the standard output.
 package main
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /* Says which file the dynamic linker took for libmcruntime.so, and whose it is. */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command withkernel becomes another program, which finds a kernel of oldkernel:
 // withkernel KERNEL PROGRAM [ARGUMENT…].
 package main

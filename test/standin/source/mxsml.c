@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /* A libmxsml that tells what the file beside it says, and does what that file
  * asks of it: LIBRARY.txt, one thing a line, "-" for an empty word.
  *

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 /* The part of libmxsml's interface that the stand-in has: names and layout as
  * published by the vendor, written down anew. */
 #ifndef MXSML_STANDIN_H

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package installed finds the vendor's library on a host.
 package installed
 

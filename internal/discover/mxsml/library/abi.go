@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package library
 
 // The sizes of the library's buffers, in bytes.

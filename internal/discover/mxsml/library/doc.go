@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package library calls the functions of libmxsml, without cgo. Only the program
 // metax-mxsml links it, so that a crash of the library ends nothing but that program.
 //

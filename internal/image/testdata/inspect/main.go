@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command inspect prints the facts about an image's MXMACA as JSON. The end-to-end tests
 // run it beside real engines.
 //

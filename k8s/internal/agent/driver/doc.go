@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package driver brings the kernel driver of a payload image to one node and keeps it there.
 //
 // Collect runs in the payload's image and takes out what is of use; Read judges what it took.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package keep is the loop of the operator's agents: look at the node, report, log what is
 // new, wait. What an agent looks at and changes is its own.
 package keep

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package mxmaca puts the MXMACA of payload images on a host, version beside version.
 //
 // A payload image is a stranger's. A container of it runs this project's program alone, which

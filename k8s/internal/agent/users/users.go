@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package users says who uses the GPUs of a node, in words such as "pod team/job" and "process
 // 17 (python)". Whether that keeps an agent from its work is up to the agent.
 package users

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package virtual makes virtual functions of the GPUs of a node, and gives GPUs to the driver
 // vfio-pci for virtual machines, as two ConfigMaps say. It is what the operator's agents vf
 // and vfio do.

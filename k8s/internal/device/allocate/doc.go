@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package allocate decides what a container gets: which of the available devices the kubelet
 // should prefer, and what the container gets for those that the kubelet chose.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package allocations is the device plugin's record of its answers to Allocate.
 //
 // The kubelet states which container has which device only for containers that are not init

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package cdispec writes the CDI specs of a Kubernetes node before its device plugin
 // registers: the specs of package refresh, and the program metax-hook that they name.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package foreignuse knows which GPUs of a node others than pods use, by the leases of the
 // node tool, and what follows for the devices that the kubelet is told.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package insidelook looks at what a container was given of the node's GPUs, from inside, for
 // the chart's test. It knows the variable and the device nodes; whether a GPU computes is not
 // its concern.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package inventory makes the devices that the kubelet is told about: a Node, the State of
 // health of its GPUs and Options give a list of Devices.
 //

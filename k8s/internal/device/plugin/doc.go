@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package plugin is a device plugin (v1beta1) of the kubelet: it serves a resource on a socket
 // in the kubelet's directory, registers it, and stays registered.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package publish tells the API server what the node's GPUs are and what becomes of them:
 // annotations of the Node for schedulers, a node condition, and an Event for each GPU whose
 // health changes.

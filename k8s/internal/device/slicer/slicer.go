@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package slicer makes and removes the slices of pods by the node tool's package sgpu, in a
 // container that may run the vendor's software.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package metrics renders what is known about a node's GPUs as metrics of Prometheus. Families
 // are all metrics with their labels and help; Snapshot is the state of a node at one time, and
 // Collector makes metrics of it.

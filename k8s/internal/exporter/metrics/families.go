@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package metrics
 
 // Family is a metric with its labels: a counter if its name ends in _total, otherwise a gauge.

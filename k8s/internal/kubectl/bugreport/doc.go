@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package bugreport writes the objects of a cluster that say what its GPUs do as a text that
 // people can read and send: a list of Kubernetes objects, which kubectl-metax reads again.
 //

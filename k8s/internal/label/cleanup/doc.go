@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package cleanup removes what the programs of the chart leave behind when it is uninstalled:
 // files of a host (Files), and labels, annotations and the condition of Node objects (Nodes).
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package plan decides what metax-operator deploys: from a ClusterOperator, the nodes and the
 // DaemonSets that are there (Input) to the requested DaemonSets and the conditions (Plan). It
 // is pure; package controller reads and writes.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package plan
 
 import "github.com/metax-ctk/container-toolkit/k8s/internal/protocol"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package plan
 
 // upgradeState says how far the nodes are that get a new driver. What is done for that is in

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package rollout decides how a new driver gets onto the nodes, one after the other: from what
 // the API server says (Snapshot) to what is to be done now (Plan). It is pure, and its only
 // clock is a field of the Snapshot; package controller reads and writes.

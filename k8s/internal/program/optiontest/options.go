@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package optiontest compares the options of a program with the pages that list them.
 package optiontest
 

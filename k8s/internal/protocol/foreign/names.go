@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package foreign
 
 // What schedulers and the plugin of slices tell each other.

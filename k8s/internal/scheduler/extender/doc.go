@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package extender is a scheduler extender: kube-scheduler asks it over HTTP which nodes fit a
 // pod with GPUs, and how good they are. It follows the nodes and pods of a cluster, and leaves
 // the judgement to package nodescore.

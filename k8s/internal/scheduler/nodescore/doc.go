@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package nodescore judges how well nodes suit the GPUs that a pod requests: which node a
 // scheduler should take, and why. It is pure: what is known of nodes and pods comes in as
 // values, also the time.

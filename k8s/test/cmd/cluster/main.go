@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command cluster starts a cluster, runs a program on its node, where kubectl, helm and the
 // product's programs are in the PATH, and ends with it:
 //

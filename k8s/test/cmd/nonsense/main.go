@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command nonsense is a scheduler extender that answers every question wrongly, each in
 // another way.
 //

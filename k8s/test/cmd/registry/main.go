@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command registry serves container images from memory:
 //
 //	registry ADDRESS DIR

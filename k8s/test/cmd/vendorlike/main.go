@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command vendorlike is a device plugin as simple as that of another vendor: it offers GPUs
 // under the name metax-tech.com/gpu, picks none itself, and gives a container their device
 // nodes.

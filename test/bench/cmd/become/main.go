@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command become is the minimal shim in Go: a static program that executes the program
 // named on its command line.
 package main

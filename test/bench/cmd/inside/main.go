@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command inside measures what needs a container engine and a node. It runs on the machine
 // that test/e2e makes, with a simulated node at /node:
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package figure summarizes measurements: many runs in, a median and the slow runs out.
 // It neither measures nor judges.
 package figure

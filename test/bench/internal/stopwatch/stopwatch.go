@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package stopwatch times cases in turn, so that whatever else the machine does meets all of
 // them alike. It knows nothing of what it times.
 package stopwatch

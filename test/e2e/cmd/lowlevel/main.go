@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command lowlevel runs in front of runc or crun where the machine is less than a real
 // node. It removes from the bundle what such a machine cannot grant to anyone, then becomes
 // the real runtime, NAME.real beside it:

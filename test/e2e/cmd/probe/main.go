@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command probe is the only program of the test image. It reports what a process sees in the
 // container:
 //

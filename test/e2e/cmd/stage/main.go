@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command stage is an OCI hook that does nothing but say what the low-level runtime has
 // done so far: stage FILE writes it to the file as JSON, one line for each call.
 //

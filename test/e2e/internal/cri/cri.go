@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package cri talks to an engine as the kubelet does, through the Container Runtime
 // Interface: one pod in the host's network, and containers in it that run to their end. It
 // pulls no images and knows nothing of GPUs but the names it passes on.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package nodescoretest has random clusters, and finds their best nodes by trying every set of
 // GPUs. It follows the definitions of package key, and shares no code with the solvers.
 package nodescoretest
