@@ -225,10 +225,10 @@ func (t toolkit) loadFromSelector(c *cli.Context, at node.Selector) (gpu.Node, e
 // has.
 func counted(action cli.ActionFunc) cli.ActionFunc {
 	return func(c *cli.Context) error {
-		usage := c.Command.ArgsUsage
-		least, most := bounds(usage)
+		arguments := c.Command.ArgsUsage
+		least, most := bounds(arguments)
 		if n := c.NArg(); n < least || n > most {
-			return usageErrorf("%s takes %s; got %s; see %s --help", c.Command.Name, cmp.Or(usage, "no argument"),
+			return usageErrorf("%s takes %s; got %s; see %s --help", c.Command.Name, cmp.Or(arguments, "no argument"),
 				wording.Count(n, "argument"), c.Command.HelpName)
 		}
 		return action(c)
@@ -237,8 +237,8 @@ func counted(action cli.ActionFunc) cli.ActionFunc {
 
 // bounds are the least and the most arguments in a usage: "GPU", "[FILE]", "ID...", "[ID...]".
 // Behind a bar is another form, without arguments.
-func bounds(usage string) (least, most int) {
-	for _, word := range strings.Fields(usage) {
+func bounds(arguments string) (least, most int) {
+	for _, word := range strings.Fields(arguments) {
 		if word == "|" {
 			return 0, most
 		}

@@ -121,7 +121,7 @@ func (t toolkit) specMaker(c *cli.Context) (refresh.Maker, cdi.Options, error) {
 	if err != nil {
 		return refresh.Maker{}, cdi.Options{}, err
 	}
-	node := sync.OnceValues(func() (gpu.Node, error) {
+	loadNode := sync.OnceValues(func() (gpu.Node, error) {
 		n, err := t.loadFromSelector(c, at) // without surroundings, which change while a host comes up
 		if err == nil && !at.IsHost() && !n.HasDevices() {
 			err = usageErrorf(
@@ -129,7 +129,7 @@ func (t toolkit) specMaker(c *cli.Context) (refresh.Maker, cdi.Options, error) {
 		}
 		return n, err
 	})
-	return refresh.Maker{Selector: at, Host: host, Node: node, Hook: c.String("hook"), Warn: t.warn}, cdi.Options{
+	return refresh.Maker{Selector: at, Host: host, Node: loadNode, Hook: c.String("hook"), Warn: t.warn}, cdi.Options{
 		Vendor: c.String("vendor"), Class: c.String("class"), Names: names,
 		NoGroups: c.Bool("no-groups"), EngineRoot: cmp.Or(c.String("engine-root"), host.Dir()),
 	}, nil

@@ -160,9 +160,9 @@ func (t toolkit) values(u unfinished, name, kind, current string) completion.Ans
 	case "KEY":
 		return completion.From(current, settingKeys(""))
 	case "KEY=VALUE":
-		if key, value, ok := strings.Cut(current, "="); ok {
-			s, _ := config.Find(key)
-			return completion.From(value, completion.Words(s.Choices()...)).Behind(key+"=", 0)
+		if option, value, ok := strings.Cut(current, "="); ok {
+			s, _ := config.Find(option)
+			return completion.From(value, completion.Words(s.Choices()...)).Behind(option+"=", 0)
 		}
 		return completion.From(current, settingKeys("=")).Behind("", completion.NoSpace)
 	case "device-name-strategy":

@@ -132,20 +132,20 @@ func (t toolkit) doctorConfig(c *cli.Context, at node.Selector) (doctor.Config, 
 	}
 	quiet := t
 	quiet.Err, quiet.warnings = io.Discard, new(warnings)
-	look.Want = func(node gpu.Node, opt cdi.Options) (*specs.Spec, error) {
+	look.Want = func(n gpu.Node, opt cdi.Options) (*specs.Spec, error) {
 		if look.Trimmed && opt.Class == cdi.SoftwareClass {
 			return nil, cdi.ErrNoHook // a snapshot has no programs
 		}
 		return refresh.Maker{
-			Selector: at, Host: host, Node: func() (gpu.Node, error) { return node, nil }, Warn: func(...string) {},
+			Selector: at, Host: host, Node: func() (gpu.Node, error) { return n, nil }, Warn: func(...string) {},
 		}.Spec(opt)
 	}
 	if look.Trimmed {
 		look.Settings, look.Ask = nil, at.Run
 		return look, nil
 	}
-	look.Leases = func(ctx context.Context, node gpu.Node) (lease.Report, error) {
-		k, err := quiet.keeperOf(c, node, true)
+	look.Leases = func(ctx context.Context, n gpu.Node) (lease.Report, error) {
+		k, err := quiet.keeperOf(c, n, true)
 		if err != nil {
 			return lease.Report{}, err
 		}

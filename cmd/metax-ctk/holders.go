@@ -31,18 +31,18 @@ import (
 )
 
 // leaseKeeper opens the leases of the node, which must be a host.
-func (t toolkit) leaseKeeper(c *cli.Context, node gpu.Node) (assign.Keeper, error) {
-	return t.keeperOf(c, node, false)
+func (t toolkit) leaseKeeper(c *cli.Context, n gpu.Node) (assign.Keeper, error) {
+	return t.keeperOf(c, n, false)
 }
 
 // keeperOf is keeper; with stopped it also lists Podman's containers that do not run.
-func (t toolkit) keeperOf(c *cli.Context, node gpu.Node, stopped bool) (assign.Keeper, error) {
+func (t toolkit) keeperOf(c *cli.Context, n gpu.Node, stopped bool) (assign.Keeper, error) {
 	most, err := t.settings.Waits()
 	if err != nil {
 		return assign.Keeper{}, err
 	}
 	k, err := assign.New(assign.Config{
-		Node: node, Root: t.nodeSelector(c).Root, Ignore: optionOrSetting(c, "gpus-ignore", t.settings.Ignore), WaitMax: most,
+		Node: n, Root: t.nodeSelector(c).Root, Ignore: optionOrSetting(c, "gpus-ignore", t.settings.Ignore), WaitMax: most,
 		GRPC: func(proc *procfs.Proc, devices holders.Devices, s lease.State) []lease.Source {
 			all := containerds(proc, devices, s)
 			if socket := t.settings.Kubelet; socket.Text != config.KubeletOff {
@@ -95,11 +95,11 @@ func containerds(proc *procfs.Proc, devices holders.Devices, s lease.State) []le
 
 // holderReport returns who uses the GPUs of the node, as the named sources see it, or all of
 // them without names. GPUs of a node that is not a host have no users.
-func (t toolkit) holderReport(c *cli.Context, node gpu.Node, only ...string) (lease.Report, error) {
+func (t toolkit) holderReport(c *cli.Context, n gpu.Node, only ...string) (lease.Report, error) {
 	if !t.nodeSelector(c).IsHost() {
 		return lease.Report{}, nil
 	}
-	k, err := t.leaseKeeper(c, node)
+	k, err := t.leaseKeeper(c, n)
 	if err != nil {
 		return lease.Report{}, err
 	}
@@ -124,8 +124,8 @@ func withoutServed(report lease.Report) lease.Report {
 
 // findHolders are those of the report as they count for a request that names these GPUs,
 // with warnings of what the report could not see.
-func (t toolkit) findHolders(c *cli.Context, node gpu.Node, named ...gpu.BDF) ([]usage.Holder, error) {
-	report, err := t.holderReport(c, node)
+func (t toolkit) findHolders(c *cli.Context, n gpu.Node, named ...gpu.BDF) ([]usage.Holder, error) {
+	report, err := t.holderReport(c, n)
 	if err != nil {
 		return nil, fmt.Errorf("find out which GPUs are in use: %w", err)
 	}

@@ -86,17 +86,17 @@ func (p *Plan) given(w want, gpus []int) (given Given) {
 var OwnLabels = []string{usage.LeaseLabel, usage.GPUsLabel, usage.SlicesLabel, usage.IDsLabel}
 
 // leaseLabels are the labels of a container with these GPUs under the lease.
-func leaseLabels(lease usage.Lease, gpus []gpu.GPU) map[string]string {
+func leaseLabels(l usage.Lease, gpus []gpu.GPU) map[string]string {
 	indices := make([]string, len(gpus))
 	for i, g := range gpus {
 		indices[i] = strconv.Itoa(g.Index)
 	}
 	all := map[string]string{
-		usage.LeaseLabel: lease.ID, usage.GPUsLabel: strings.Join(indices, ","),
+		usage.LeaseLabel: l.ID, usage.GPUsLabel: strings.Join(indices, ","),
 		usage.IDsLabel: strings.Join(usage.IDs(gpus), ","),
 	}
-	if len(lease.Slices) > 0 {
-		all[usage.SlicesLabel] = strings.Join(lease.Slices, ",")
+	if len(l.Slices) > 0 {
+		all[usage.SlicesLabel] = strings.Join(l.Slices, ",")
 	}
 	return all
 }
@@ -105,9 +105,9 @@ func leaseLabels(lease usage.Lease, gpus []gpu.GPU) map[string]string {
 // anew if one of them is added or changes.
 func ownLabels(all map[string]string) map[string]string {
 	own := map[string]string{}
-	for _, key := range OwnLabels {
-		if value, ok := all[key]; ok {
-			own[key] = value
+	for _, label := range OwnLabels {
+		if value, ok := all[label]; ok {
+			own[label] = value
 		}
 	}
 	return own

@@ -104,16 +104,16 @@ func specFiles(host *hostfs.Root, dir string, priority int) iter.Seq2[File, host
 }
 
 // readSpec reads a file, which may be anything; ok is false for a directory.
-func readSpec(host *hostfs.Root, path string, priority int) (f File, read hostfs.FileWithTrust, ok bool) {
-	f = File{Path: path, Priority: priority}
-	info, err := host.Stat(path)
+func readSpec(host *hostfs.Root, name string, priority int) (f File, read hostfs.FileWithTrust, ok bool) {
+	f = File{Path: name, Priority: priority}
+	info, err := host.Stat(name)
 	if err == nil && info.Mode.IsDir() {
 		return f, read, false
 	}
 	if err == nil {
 		f.perm = info.Mode.Perm()
 		f.Mode = fmt.Sprintf("%04o", f.perm)
-		read, err = host.ReadWithTrust(path, MaxSpec)
+		read, err = host.ReadWithTrust(name, MaxSpec)
 	}
 	if err != nil {
 		f.Error = err.Error()

@@ -28,8 +28,8 @@ func (s Specs) hasKind(kind string) bool {
 }
 
 // isForeign reports whether a file is another program's.
-func (s Specs) isForeign(path string) bool {
-	return slices.ContainsFunc(s.Files, func(file cdi.File) bool { return file.Path == path && file.IsForeign() })
+func (s Specs) isForeign(name string) bool {
+	return slices.ContainsFunc(s.Files, func(file cdi.File) bool { return file.Path == name && file.IsForeign() })
 }
 
 // onlyForeign reports whether another program, and not the toolkit, wrote the spec of the

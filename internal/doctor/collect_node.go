@@ -69,13 +69,13 @@ func nodeFacts(ctx context.Context, c Config, _ *Facts) (func(*Facts), error) {
 		}
 	}
 	if c.SMI != nil {
-		host.Run = func(ctx context.Context, path string, args ...string) ([]byte, error) {
+		host.Run = func(ctx context.Context, program string, args ...string) ([]byte, error) {
 			began := time.Now()
-			out, err := c.SMI(ctx, path, args...)
+			out, err := c.SMI(ctx, program, args...)
 			if err != nil && ctx.Err() == nil && slices.Contains(args, mxsmi.VersionQuery) {
 				return out, err // an older mx-smi
 			}
-			smi.add(began, append([]string{path}, args...), err)
+			smi.add(began, append([]string{program}, args...), err)
 			return out, err
 		}
 	}

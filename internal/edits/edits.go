@@ -79,11 +79,11 @@ func Join(list ...Edits) Edits {
 }
 
 // uniqueByPath returns the first value of each path.
-func uniqueByPath[T any](list []T, path func(T) string) []T {
+func uniqueByPath[T any](list []T, pathOf func(T) string) []T {
 	seen := map[string]bool{}
 	return slices.DeleteFunc(list, func(v T) bool {
-		again := seen[path(v)]
-		seen[path(v)] = true
+		again := seen[pathOf(v)]
+		seen[pathOf(v)] = true
 		return again
 	})
 }

@@ -21,8 +21,8 @@ type Mount struct{ Source, Destination string }
 
 // PlainRuntime reports whether a low-level runtime, by its path or name, is surely not the
 // runtime shim.
-func PlainRuntime(path string) bool {
-	name := filepath.Base(path)
+func PlainRuntime(program string) bool {
+	name := filepath.Base(program)
 	return name == "runc" || name == "crun"
 }
 

@@ -60,12 +60,12 @@ type statResult struct {
 
 func newWalker(files Files) *walker { return &walker{files, map[string]statResult{}} }
 
-func (w *walker) stat(ctx context.Context, path string) (Stat, error) {
-	if k, ok := w.known[path]; ok {
+func (w *walker) stat(ctx context.Context, name string) (Stat, error) {
+	if k, ok := w.known[name]; ok {
 		return k.stat, k.err
 	}
-	stat, err := w.files.Stat(ctx, path)
-	w.known[path] = statResult{stat, err}
+	stat, err := w.files.Stat(ctx, name)
+	w.known[name] = statResult{stat, err}
 	return stat, err
 }
 

@@ -216,8 +216,8 @@ func (j Job) others(classes ...string) ([]Written, error) {
 }
 
 // lacksControlNode reports whether a node lacks what every container needs.
-func lacksControlNode(node gpu.Node) bool {
-	return node.Shared == nil || !slices.Contains(node.Shared.Nodes, control)
+func lacksControlNode(n gpu.Node) bool {
+	return n.Shared == nil || !slices.Contains(n.Shared.Nodes, control)
 }
 
 // Written is what became of one spec.

@@ -106,8 +106,8 @@ func lacking(kernel sysfs.Report) string {
 func known(host *hostfs.Root, vendor string) []string {
 	var names []string
 	if text, err := host.ReadFile(node.RecordPath); err == nil {
-		if node, err := gpu.DecodeNode(text); err == nil {
-			for _, g := range node.GPUs {
+		if recorded, err := gpu.DecodeNode(text); err == nil {
+			for _, g := range recorded.GPUs {
 				names = append(names, g.BDF.String())
 			}
 		}

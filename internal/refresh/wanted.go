@@ -46,7 +46,7 @@ func (m Maker) Spec(opt cdi.Options) (*specs.Spec, error) {
 	if opt.Class == cdi.SoftwareClass {
 		return m.software(opt)
 	}
-	node, err := m.Node()
+	n, err := m.Node()
 	if err != nil {
 		return nil, err
 	}
@@ -54,8 +54,8 @@ func (m Maker) Spec(opt cdi.Options) (*specs.Spec, error) {
 	if opt.Class == cdi.SliceClass {
 		generate = cdi.GenerateSlices
 	}
-	spec, err := generate(node, opt)
-	if d := node.Driver; err == nil && opt.Hook == "" && d != nil && d.Path != "" {
+	spec, err := generate(n, opt)
+	if d := n.Driver; err == nil && opt.Hook == "" && d != nil && d.Path != "" {
 		m.Warn(fmt.Sprintf(
 			"containers will not find mx-smi by its bare name: there is no %s beside metax-ctk; install it, or name it: --hook PATH", hookName))
 	}

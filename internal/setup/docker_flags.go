@@ -79,8 +79,8 @@ func (h Host) pathInRoot(place string) string {
 }
 
 // dockerRefuses is what dockerd says against a file; "" if nothing, or if it cannot be asked.
-func (h Host) dockerRefuses(ctx context.Context, e Engine, path string) string {
-	_, err := h.Run(ctx, e.Program, "--validate", "--config-file", path)
+func (h Host) dockerRefuses(ctx context.Context, e Engine, file string) string {
+	_, err := h.Run(ctx, e.Program, "--validate", "--config-file", file)
 	var ran interface{ Stderr() string }
 	if !errors.As(err, &ran) || strings.Contains(ran.Stderr(), "unknown flag") {
 		return ""

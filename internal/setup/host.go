@@ -22,7 +22,7 @@ type Host struct {
 	Root *hostfs.Root
 	// Run runs a program and returns its output; nil if none may run, because the
 	// programs below another root belong to another system.
-	Run func(ctx context.Context, path string, args ...string) ([]byte, error)
+	Run func(ctx context.Context, program string, args ...string) ([]byte, error)
 	// Getenv is the environment, for DOCKER_HOST.
 	Getenv func(string) string
 	// Self is the path of metax-ctk, which verification runs in containers. Nodes are
@@ -30,7 +30,7 @@ type Host struct {
 	Self  string
 	Nodes []string
 	// Original returns the content of a file before the toolkit first changed it.
-	Original func(path string, have []byte) (before []byte, known bool, err error)
+	Original func(name string, have []byte) (before []byte, known bool, err error)
 }
 
 // programDirs are the directories in which daemons are searched, best first. The

@@ -161,20 +161,20 @@ func groupOf(node string, gids []uint32, nodeGIDs map[string]uint32, k int) *uin
 	return &gids[min(k, len(gids)-1)]
 }
 
-func (h *host) addFile(path, data string) { h.addEntry(path, File{Data: data}) }
+func (h *host) addFile(name, data string) { h.addEntry(name, File{Data: data}) }
 
 // addLink adds a relative link at path to another path of the tree.
-func (h *host) addLink(path, target string) {
-	rel, err := filepath.Rel(filepath.Dir(path), target)
+func (h *host) addLink(name, target string) {
+	rel, err := filepath.Rel(filepath.Dir(name), target)
 	if err != nil && h.err == nil {
 		h.err = err
 	}
-	h.addEntry(path, Link(rel))
+	h.addEntry(name, Link(rel))
 }
 
-func (h *host) addEntry(path string, e Entry) {
-	if _, ok := h.tree[path]; ok && h.err == nil {
-		h.err = fmt.Errorf("%w: the path %q occurs twice", ErrHost, path)
+func (h *host) addEntry(name string, e Entry) {
+	if _, ok := h.tree[name]; ok && h.err == nil {
+		h.err = fmt.Errorf("%w: the path %q occurs twice", ErrHost, name)
 	}
-	h.tree[path] = e
+	h.tree[name] = e
 }

@@ -25,8 +25,8 @@ import (
 type pkg struct{ name, version, arch, sha256 string }
 
 // readLock reads debian.lock: NAME VERSION ARCH SHA256 on a line; # begins a comment.
-func readLock(path string) ([]pkg, error) {
-	text, err := os.ReadFile(path)
+func readLock(name string) ([]pkg, error) {
+	text, err := os.ReadFile(name)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +37,7 @@ func readLock(path string) ([]pkg, error) {
 		}
 		f := strings.Fields(line)
 		if len(f) != 4 || len(f[3]) != 64 {
-			return nil, fmt.Errorf("%s: %q is not NAME VERSION ARCH SHA256", path, line)
+			return nil, fmt.Errorf("%s: %q is not NAME VERSION ARCH SHA256", name, line)
 		}
 		locked = append(locked, pkg{name: f[0], version: f[1], arch: f[2], sha256: f[3]})
 	}

@@ -129,11 +129,11 @@ func (m *memory) part(v *view, x *vertex) part {
 		}
 		return p
 	}
-	key := shapeKey{left: p, right: other, rank: x.rank, across: v.across[x.rank]}
+	wanted := shapeKey{left: p, right: other, rank: x.rank, across: v.across[x.rank]}
 	if x.interleaved != nil {
-		key.orderHalves(x.interleaved, v.states)
+		wanted.orderHalves(x.interleaved, v.states)
 	}
-	p = part{shape: m.shape(key)}
+	p = part{shape: m.shape(wanted)}
 	switch {
 	case !v.mtf || !x.cluster: // only MTF counts blocks
 	case x.buddy && p.free == int(x.size):
@@ -173,16 +173,16 @@ func (k *shapeKey) orderHalves(gpus []halfGPU, states []state) {
 }
 
 // shape returns the shape of a key, the same one each time.
-func (m *memory) shape(key shapeKey) *shape {
-	if s := m.shapes[key]; s != nil {
+func (m *memory) shape(wanted shapeKey) *shape {
+	if s := m.shapes[wanted]; s != nil {
 		return s
 	}
-	l, r := key.left, key.right
-	s := &shape{shapeKey: key, free: l.free + r.free, lo: l.lo + r.lo}
+	l, r := wanted.left, wanted.right
+	s := &shape{shapeKey: wanted, free: l.free + r.free, lo: l.lo + r.lo}
 	switch {
-	case l.lo > l.hi || r.lo > r.hi || (!key.across && l.lo > 0 && r.lo > 0):
+	case l.lo > l.hi || r.lo > r.hi || (!wanted.across && l.lo > 0 && r.lo > 0):
 		s.lo, s.hi = 1, 0
-	case key.across:
+	case wanted.across:
 		s.hi = l.hi + r.hi
 	case l.lo > 0:
 		s.hi = l.hi
@@ -191,8 +191,8 @@ func (m *memory) shape(key shapeKey) *shape {
 	default:
 		s.hi = max(l.hi, r.hi)
 	}
-	m.shapes[key] = s
-	m.cost += shapeCost + len(key.halves)/8
+	m.shapes[wanted] = s
+	m.cost += shapeCost + len(wanted.halves)/8
 	return s
 }
 

@@ -17,8 +17,8 @@ import (
 
 // Files reads the files of a host; *hostfs.Root is one.
 type Files interface {
-	ReadFile(path string) ([]byte, error)
-	ReadDir(path string) (names []string, err error)
+	ReadFile(name string) ([]byte, error)
+	ReadDir(name string) (names []string, err error)
 }
 
 // classDirs are where the driver's class may be. As in the vendor's library, the second counts
@@ -232,8 +232,8 @@ func (r *reader) node(n *node) (isGPU bool, problems []error) {
 }
 
 // optional returns the text of a file, empty if there is none.
-func (r *reader) optional(path string) (string, error) {
-	text, err := r.readFile(path)
+func (r *reader) optional(name string) (string, error) {
+	text, err := r.readFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}

@@ -173,15 +173,15 @@ func (r *reader) readDRM(dir string) []drmNode {
 	return nodes
 }
 
-func (r *reader) readText(path string) (string, error) {
-	data, err := r.host.ReadFile(path)
+func (r *reader) readText(name string) (string, error) {
+	data, err := r.host.ReadFile(name)
 	return strings.TrimSpace(string(data)), err
 }
 
 // readOptional returns the text of a file that exists. A failure to read it is a
 // warning.
-func (r *reader) readOptional(path string) string {
-	text, err := r.readText(path)
+func (r *reader) readOptional(name string) string {
+	text, err := r.readText(name)
 	if err != nil {
 		r.warn("%v", err)
 	}

@@ -92,15 +92,15 @@ func hasNoSettings(tree map[string]any) bool {
 }
 
 // With returns the files with another text for the one at a path.
-func With(files []File, path string, text []byte) []File {
+func With(files []File, name string, text []byte) []File {
 	after := slices.Clone(files)
 	for i := range after {
-		if after[i].Path == path {
+		if after[i].Path == name {
 			after[i].Text = text
 			return after
 		}
 	}
-	return append(after, File{path, text})
+	return append(after, File{name, text})
 }
 
 // IsShim reports whether the path of a runtime is that of metax-runtime.

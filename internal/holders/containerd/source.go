@@ -59,11 +59,11 @@ func (s Source) Look(ctx context.Context, q usage.Question) (usage.Sight, error)
 	slices.Sort(names)
 	found := make([][]usage.Container, len(names))
 	errs := make([]error, len(names))
-	records, tasks := containers.NewContainersClient(client), tasks.NewTasksClient(client)
+	records, running := containers.NewContainersClient(client), tasks.NewTasksClient(client)
 	var wg sync.WaitGroup
 	for i, name := range names {
 		wg.Go(func() {
-			n := namespace{name: name, records: records, tasks: tasks, devices: s.devices}
+			n := namespace{name: name, records: records, tasks: running, devices: s.devices}
 			found[i], errs[i] = n.inspectContainers(ctx, q)
 		})
 	}

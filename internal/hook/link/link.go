@@ -103,7 +103,7 @@ func (l Link) MakeIfAbsent(root *inroot.Root) (changed bool, err error) {
 }
 
 func (l Link) create(root *inroot.Root,
-	symlink func(r *inroot.Root, target, path string) (bool, error),
+	symlink func(r *inroot.Root, target, name string) (bool, error),
 ) (changed bool, err error) {
 	here := root.OneMount()
 	changed, err = symlink(here, l.Target, l.Path)

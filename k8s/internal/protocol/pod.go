@@ -35,16 +35,16 @@ func ParsePod(annotations map[string]string) (PodChoice, []error) {
 	var c PodChoice
 	var errs []error
 	for _, part := range []struct {
-		key  string
-		read func(key, text string) error
+		name string
+		read func(name, text string) error
 	}{
 		{HAMiPolicyAnnotation, c.readHAMiPolicy},
 		{PolicyAnnotation, c.readPolicy},
 		{GPUsAnnotation, c.readGPUs},
 		{MACAAnnotation, c.readMACA},
 	} {
-		if text, ok := annotations[part.key]; ok {
-			if err := part.read(part.key, text); err != nil {
+		if text, ok := annotations[part.name]; ok {
+			if err := part.read(part.name, text); err != nil {
 				errs = append(errs, err)
 			}
 		}

@@ -34,7 +34,7 @@ const (
 type Engines struct {
 	Root *hostfs.Root
 	// Run runs a program of the host.
-	Run func(ctx context.Context, path string, args ...string) ([]byte, error)
+	Run func(ctx context.Context, program string, args ...string) ([]byte, error)
 	// Programs is the directory of this image with the programs for the host.
 	Programs string
 	// Default makes metax the runtime of containers that name none.

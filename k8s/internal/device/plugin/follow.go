@@ -86,7 +86,7 @@ func WatchConfig(ctx context.Context, client corev1client.ConfigMapsGetter, name
 	all := client.ConfigMaps(namespace)
 	var one sync.Mutex
 	parts := map[string]map[string]string{}
-	watch := func(name string) {
+	watchOne := func(name string) {
 		follow(ctx, fields.OneTermEqualSelector(metav1.ObjectNameField, name), all.List, all.Watch, &corev1.ConfigMap{}, nil,
 			func(found []*corev1.ConfigMap) {
 				one.Lock()
@@ -107,8 +107,8 @@ func WatchConfig(ctx context.Context, client corev1client.ConfigMapsGetter, name
 			})
 	}
 	var both sync.WaitGroup
-	both.Go(func() { watch(protocol.ValuesOf(protocol.ConfigMapName)) })
-	both.Go(func() { watch(protocol.ConfigMapName) })
+	both.Go(func() { watchOne(protocol.ValuesOf(protocol.ConfigMapName)) })
+	both.Go(func() { watchOne(protocol.ConfigMapName) })
 	both.Wait()
 }
 

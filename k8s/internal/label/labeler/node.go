@@ -58,11 +58,11 @@ func (n *Node) Write(ctx context.Context, labels map[string]string, reports stri
 }
 
 func (n *Node) apply(ctx context.Context, labels map[string]string, reports string) error {
-	metadata := map[string]any{"name": n.Name, "labels": labels}
+	meta := map[string]any{"name": n.Name, "labels": labels}
 	if reports != "" {
-		metadata["annotations"] = map[string]string{protocol.ReportsAnnotation: reports}
+		meta["annotations"] = map[string]string{protocol.ReportsAnnotation: reports}
 	}
-	object, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "Node", "metadata": metadata})
+	object, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "Node", "metadata": meta})
 	if err != nil {
 		return err
 	}

@@ -121,8 +121,8 @@ func (c *Cluster) setNode(n *corev1.Node) {
 	q := n.Status.Allocatable[c.resource]
 	e.Name, e.Allocatable = n.Name, int(min(max(0, q.Value()), 1<<20))
 	var text [4]string
-	for i, key := range annotations {
-		text[i] = n.Annotations[key]
+	for i, name := range annotations {
+		text[i] = n.Annotations[name]
 	}
 	if text == e.text && (e.Shape != nil || e.Problem != nil) {
 		return
@@ -217,11 +217,11 @@ func (s nodeStore) Delete(object any) error {
 	return nil
 }
 
-func (s nodeStore) Replace(objects []any, _ string) error {
+func (s nodeStore) Replace(found []any, _ string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	here := map[string]bool{}
-	for _, object := range objects {
+	for _, object := range found {
 		if n, ok := object.(*corev1.Node); ok {
 			here[n.Name] = true
 			s.setNode(n)
@@ -262,11 +262,11 @@ func (s podStore) Delete(object any) error {
 	return nil
 }
 
-func (s podStore) Replace(objects []any, _ string) error {
+func (s podStore) Replace(found []any, _ string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	here := map[string]bool{}
-	for _, object := range objects {
+	for _, object := range found {
 		if pod, ok := object.(*corev1.Pod); ok {
 			here[pod.Namespace+"/"+pod.Name] = true
 			s.setPod(pod)
