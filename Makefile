@@ -45,6 +45,7 @@ check: go
 	cd tools && $(GO) test ./plain
 	$(GO) build -C tools -o ../bin/names ./names && bin/names -most 25 ./cmd/... ./internal/... && cd k8s && ../bin/names -most 25 ./...
 	test/licence
+	test/signed
 	test/subjects
 	$(GO) mod tidy -diff
 	$(GO) test -count=1 ./docs -run TestRetiredWords
