@@ -15,7 +15,7 @@ TOOL     := $(GO) tool -modfile=tools/go.mod
 TAGS     := $(shell cat packaging/tags)
 LDFLAGS  := -s -w -X main.buildVersion=$(VERSION)
 
-.PHONY: help build programs go version check test e2e nightly nightly-node nightly-k8s demo bench install deb packages packages-check release release-check kubectl-metax k8s-test k8s-e2e k8s-demo k8s-images k8s-images-check k8s-archive fuzz docs clean
+.PHONY: help build programs go version check test e2e nightly nightly-node nightly-k8s demo bench install deb packages packages-check release release-check repository kubectl-metax k8s-test k8s-e2e k8s-demo k8s-images k8s-images-check k8s-archive fuzz docs clean
 
 # The programs, in bin.
 build: go
@@ -148,6 +148,12 @@ release-check: release
 	VERSION='$(VERSION)' packaging/release dist/release-again
 	diff -r dist/release dist/release-again
 	rm -rf dist/release-again
+
+# Signs dist/release, and adds its packages to the apt and yum repository in dist/repository.
+# The key is the releaser's own; BASE is where the repository will be served:
+# make repository KEY=FINGERPRINT BASE=https://...
+repository:
+	KEY='$(KEY)' BASE='$(BASE)' packaging/repository dist/release dist/repository
 
 # The plugin of kubectl, in bin.
 kubectl-metax: go
