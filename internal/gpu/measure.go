@@ -4,6 +4,7 @@ package gpu
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -80,6 +81,20 @@ func (m *Measures) Set(of Measure, value float64) {
 		*m = Measures{}
 	}
 	(*m)[of] = value
+}
+
+// ClockText is the clock of the compute units, with the driver's reasons, as bits, for which
+// it is lower than it could be; "-" if it was not reported.
+func (m Measures) ClockText() string {
+	mhz, known := m[ClockMHz]
+	if !known {
+		return "-"
+	}
+	text := fmt.Sprintf("%.0f MHz", mhz)
+	if reasons := m[ThrottleReasons]; reasons != 0 {
+		text += fmt.Sprintf(" (0x%x)", uint64(reasons))
+	}
+	return text
 }
 
 func (of Measure) isPossible(value float64) bool {

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/ps"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
@@ -33,23 +32,9 @@ func (g GPU) Row() []string {
 	if r.PowerW != nil && r.PowerLimitW != nil {
 		row[5] = fmt.Sprintf("%d/%d W", *r.PowerW, *r.PowerLimitW)
 	}
-	row[clockColumn] = clock(r.Measures)
+	row[clockColumn] = r.Measures.ClockText()
 	row[7] = withUnit(r.LinksUp, "")
 	return row
-}
-
-// clock is that of the compute units, with the driver's reasons, as bits, for which it is
-// lower than it could be.
-func clock(m gpu.Measures) string {
-	mhz, known := m[gpu.ClockMHz]
-	if !known {
-		return "-"
-	}
-	text := fmt.Sprintf("%.0f MHz", mhz)
-	if reasons := m[gpu.ThrottleReasons]; reasons != 0 {
-		text += fmt.Sprintf(" (0x%x)", uint64(reasons))
-	}
-	return text
 }
 
 func withUnit(v *int, unit string) string {

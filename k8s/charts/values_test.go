@@ -60,6 +60,18 @@ func TestReaders(t *testing.T) {
 	if all := objects(t, mustRender(t, "1.34.4", "")); all["ClusterRole/metax-gpu-extensions-reader"] != nil {
 		t.Error("there is a role that nobody has")
 	}
+	for values, want := range map[string]bool{"": false, "dataExporter: {deploy: true}": true} {
+		all := objects(t, mustRender(t, "1.34.4", values+"\nreaders: [{kind: Group, name: a}]"))
+		for _, kind := range []string{"ClusterRole", "Role"} { // the pods of other namespaces are not reached
+			role := as[rbacv1.ClusterRole](t, all, kind+"/metax-gpu-extensions-reader")
+			got := slices.ContainsFunc(role.Rules, func(r rbacv1.PolicyRule) bool {
+				return slices.Contains(r.Resources, "pods/proxy") && slices.Equal(r.Verbs, []string{"get"})
+			})
+			if got != (want && kind == "Role") {
+				t.Errorf("%q: the %s has pods/proxy: %t", values, kind, got)
+			}
+		}
+	}
 	all := objects(t, mustRender(t, "1.34.4", "{deployExtenderGPUAware: true, readers: [{kind: Group, name: 'a:b'}, {kind: ServiceAccount, name: c, namespace: d}]}"))
 	want := []rbacv1.Subject{{Kind: "Group", APIGroup: rbacv1.GroupName, Name: "a:b"}, {Kind: "ServiceAccount", Name: "c", Namespace: "d"}}
 	for _, name := range []string{"ClusterRoleBinding/metax-gpu-extensions-reader", "RoleBinding/metax-gpu-extensions-reader", "RoleBinding/metax-gpu-extensions-reader-weights"} {

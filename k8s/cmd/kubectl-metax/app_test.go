@@ -42,6 +42,7 @@ func TestCommands(t *testing.T) {
 		{"--from=" + fixture + " top cluster", 0, "C500"},
 		{"top node --from " + fixture, 0, "node-b.example.com"},
 		{"top node node-a -o json --from " + fixture, 0, `"kind": "TopNode"`},
+		{"top node node-a --from " + fixture, 0, "clocks are not shown: a file does not have them"},
 		{"top -o yaml nodes --from " + fixture, 0, "kind: TopNodeList"},
 		{"top pod --from " + fixture, 0, "default"},
 		{"top pod -n team big --from " + fixture, 0, "pending: team/big: 0/8 nodes are available"},

@@ -5,12 +5,14 @@ package main
 import (
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 
 	"github.com/urfave/cli/v2"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/metax-ctk/container-toolkit/k8s/internal/objects"
@@ -46,13 +48,13 @@ func openSource(c *cli.Context) (source, error) {
 	if err != nil {
 		return source{}, fmt.Errorf("read the kubeconfig: %w", err)
 	}
-	rest, err := config.ClientConfig()
+	reach, err := config.ClientConfig()
 	if err != nil {
 		return source{}, fmt.Errorf("read the kubeconfig: %w", err)
 	}
-	rest.QPS, rest.Burst = 50, 100 // pages of a list
-	rest.UserAgent = "kubectl-metax/" + pluginVersion()
-	client, err := kubernetes.NewForConfig(rest)
+	reach.QPS, reach.Burst = 50, 100 // pages of a list
+	reach.UserAgent = "kubectl-metax/" + pluginVersion()
+	client, err := newClient(reach)
 	if err != nil {
 		return source{}, fmt.Errorf("reach the API server: %w", err)
 	}
@@ -60,6 +62,17 @@ func openSource(c *cli.Context) (source, error) {
 		reader: objects.Reader{Client: client.CoreV1(), Namespace: namespace}, client: client,
 		namespace: namespace,
 	}, nil
+}
+
+// newClient returns a client that follows no redirect: the API server passes on those of a pod
+// that it asks, and the user's token would go where they lead.
+func newClient(config *rest.Config) (*kubernetes.Clientset, error) {
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, err
+	}
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return kubernetes.NewForConfigAndClient(config, client)
 }
 
 // readFile reads a file of objects; "-" is the standard input.

@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -53,6 +54,11 @@ func topNode(c *cli.Context) error {
 	o, err := s.nodeObjects(c, c.Args().First())
 	if err != nil {
 		return err
+	}
+	if s.file == nil {
+		s.reader.AddClocks(c.Context, &o)
+	} else {
+		o.Missing = append(slices.Clip(o.Missing), "clocks are not shown: a file does not have them")
 	}
 	v := view.NewNodeDetails(o)
 	return printOutput(c, v, v.Text())

@@ -26,6 +26,8 @@ type Objects struct {
 	Unread []Unread
 	// Asked is what metax-gpu-aware knows of the schedulers that are meant to ask it, by name.
 	Asked map[string]protocol.Asked
+	// Clocks are those of the GPUs, by index, of the Node that was read alone.
+	Clocks map[int]protocol.Clock
 	// Missing says in lines what could not be read.
 	Missing []string
 }

@@ -107,6 +107,7 @@ func TestMistakes(t *testing.T) {
 	file := func(text string) string { return outcome(protocol.ParseSliceFile(text)) }
 	image := func(text string) string { return outcome(protocol.ParseImage(text)) }
 	uuids := func(text string) string { return outcome(protocol.ParseGiven(text)) }
+	clocks := func(text string) string { return outcome(protocol.ParseClocks([]byte(text))) }
 	rows := map[string]bool{}
 	for _, row := range []struct{ parser, what, got, want string }{
 		{"ParseVFNums", "absent", vfs(nil), "none, others: none"},
@@ -223,6 +224,11 @@ func TestMistakes(t *testing.T) {
 		{"ParseLock", "empty", lock(""), `{"Namespace":"","Pod":""}`},
 		{"ParseLock", "mistyped", lock("2026-08-21T10:00:00Z,a"), "refused"},
 		{"ParseLock", "empty pod", lock("2026-08-21T10:00:00Z,a,"), "refused"},
+
+		{"ParseClocks", "empty", clocks(""), "{}"},
+		{"ParseClocks", "misspelt metric", clocks("metax_gpu_clocks_hertz{gpu=\"0\",unit=\"compute\"} 1\n"), "{}"},
+		{"ParseClocks", "absent GPU", clocks("# TYPE metax_gpu_clock_hertz gauge\nmetax_gpu_clock_hertz{unit=\"compute\"} 1\n"), "refused"},
+		{"ParseClocks", "mistyped", clocks("<html>"), "refused"},
 
 		{"ParseAsked", "absent", outcome(protocol.ParseAsked(nil), nil), "{}"},
 		{"ParseAsked", "empty", outcome(protocol.ParseAsked(map[string]string{"asked.a": "", "unasked.a": ""}), nil), "{}"},

@@ -20,7 +20,7 @@ import (
 func TestKubectl(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "c500-8")
-	n.install(t, "--set", "gpuDevice.kunlunxinDevices=true", "--set", "readers[0].kind=ServiceAccount,readers[0].name=reader,readers[0].namespace="+namespace)
+	n.install(t, "--set", "gpuDevice.kunlunxinDevices=true", "--set", "dataExporter.deploy=true", "--set", "readers[0].kind=ServiceAccount,readers[0].name=reader,readers[0].namespace="+namespace)
 	n.account(t, "reader", namespace)
 	n.create(t, probePod("four", 4, "pause"))
 	n.phase(t, "four", corev1.PodRunning)
@@ -57,10 +57,14 @@ func TestKubectl(t *testing.T) {
 			return nil
 		})
 	})
+	n.must(t, "sh", "-c", "echo 'reason: 36' >$(find "+cluster.NodeDir+"/sys/devices -name pmdecsrc | head -n 1)")
 	file := "/root/report.yaml"
 	for _, row := range []struct{ line, want string }{
 		{"top node", "4/8 gpu"},
 		{"top node " + cluster.NodeName, n.gpus[7].UUID},
+		{"top node " + cluster.NodeName, " 1500 MHz  "},
+		{"top node " + cluster.NodeName, " 1500 MHz (0x24) "},
+		{"top node -o json " + cluster.NodeName, `"throttleReasons": 36`},
 		{"top pod -A", "four"},
 		{"top pod big", "Insufficient metax-tech.com/gpu"},
 		{"topology " + cluster.NodeName, "GPU7"},
@@ -121,6 +125,16 @@ func TestKubectl(t *testing.T) {
 				return err
 			})
 		}
+	})
+	t.Run("with all pods, but not what they serve", func(t *testing.T) {
+		n.must(t, "kubectl", "create", "clusterrolebinding", "see-all-pods", "--clusterrole=view", "--serviceaccount=default:nobody")
+		wait(t, "why there are no clocks", func(ctx context.Context) error {
+			out, err := n.metax(ctx, "nobody", "top", "node", cluster.NodeName)
+			if err == nil && (strings.Contains(out, " MHz") || !strings.Contains(out, "clocks are not shown: you may not get pods/proxy")) {
+				err = fmt.Errorf("it says %s", out)
+			}
+			return err
+		})
 	})
 }
 

@@ -2,6 +2,8 @@
 
 package metrics
 
+import "github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+
 // Family is a metric with its labels: a counter if its name ends in _total, otherwise a gauge.
 type Family struct {
 	Name   string
@@ -39,8 +41,8 @@ var (
 
 // The families of a GPU's further measures, in base units.
 var (
-	Clock     = ofGPU("metax_gpu_clock_hertz", "Clock frequency of a unit of the GPU", "unit")
-	Throttled = ofGPU("metax_gpu_clock_throttle_reasons",
+	Clock     = ofGPU(protocol.ClockMetric, "Clock frequency of a unit of the GPU", "unit")
+	Throttled = ofGPU(protocol.ThrottleMetric,
 		"Why clocks are lower than they could be, as bits of the driver's; 0 if they are not")
 	Level    = ofGPU("metax_gpu_performance_level", "Performance level of the compute units; higher is faster")
 	CodecUse = ofGPU("metax_gpu_codec_utilization_ratio",

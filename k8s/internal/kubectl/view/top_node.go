@@ -92,6 +92,8 @@ type GPU struct {
 	Domain int `json:"linkDomain,omitempty"`
 	// State is "free", "in use", "unhealthy" or "in use outside Kubernetes".
 	State string `json:"state"`
+	// Measures are the clock and why it is throttled, named as those of metax-ctk top.
+	Measures gpu.Measures `json:"measures,omitempty"`
 }
 
 // Event is what was told about an object.
@@ -117,8 +119,11 @@ func NewNodeDetails(o objects.Objects) NodeDetails {
 		}
 	}
 	for i, g := range n.hardware.GPUs {
-		d.GPUs = append(d.GPUs,
-			GPU{Index: i, UUID: g.UUID, Model: g.Model, NUMA: g.NUMA, Domain: g.LinkDomain, State: n.gpuState(i)})
+		row := GPU{Index: i, UUID: g.UUID, Model: g.Model, NUMA: g.NUMA, Domain: g.LinkDomain, State: n.gpuState(i)}
+		if c := o.Clocks[i]; c.UUID == g.UUID {
+			row.Measures = c.Measures
+		}
+		d.GPUs = append(d.GPUs, row)
 	}
 	return d
 }
@@ -144,7 +149,7 @@ func (d NodeDetails) Text() string {
 	var b strings.Builder
 	b.WriteString(terminal.Table([][]string{nodeHead, d.Node.row()}))
 	if d.GPUs != nil {
-		rows := [][]string{{"GPU", "MODEL", "UUID", "NUMA", "DOMAIN", "STATE"}}
+		rows := [][]string{{"GPU", "MODEL", "UUID", "NUMA", "DOMAIN", "CLOCK", "STATE"}}
 		for _, g := range d.GPUs {
 			domain, numa := "", ""
 			if g.Domain > 0 {
@@ -153,7 +158,9 @@ func (d NodeDetails) Text() string {
 			if g.NUMA >= 0 {
 				numa = formatCount(g.NUMA)
 			}
-			rows = append(rows, []string{formatCount(g.Index), g.Model, string(g.UUID), numa, domain, g.State})
+			rows = append(rows, []string{
+				formatCount(g.Index), g.Model, string(g.UUID), numa, domain, g.Measures.ClockText(), g.State,
+			})
 		}
 		b.WriteString("\n" + terminal.Table(rows))
 	} else {

@@ -15,7 +15,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/objects"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -72,9 +74,24 @@ func TestGolden(t *testing.T) {
 	p := NewPodList(o, "", "")
 	golden(t, "pods.txt", document(t, p.Text(), p))
 	for _, name := range []string{"node-a", "node-b.example.com", "node-d"} {
-		d := NewNodeDetails(o.OfNode(name))
+		of := o.OfNode(name)
+		if name == "node-a" { // of others, no clock is known
+			of.Clocks = map[int]protocol.Clock{
+				0: {UUID: uuidOf(t, of, 0), Measures: gpu.Measures{gpu.ClockMHz: 1500, gpu.ThrottleReasons: 0}},
+				1: {UUID: uuidOf(t, of, 1), Measures: gpu.Measures{gpu.ClockMHz: 900, gpu.ThrottleReasons: 0x24}},
+				2: {UUID: "GPU-replaced", Measures: gpu.Measures{gpu.ClockMHz: 1}},
+				9: {UUID: "GPU-beyond", Measures: gpu.Measures{gpu.ClockMHz: 1}},
+			}
+		}
+		d := NewNodeDetails(of)
 		golden(t, name+".txt", document(t, d.Text(), d))
 	}
+}
+
+// uuidOf is that of a GPU of the first Node.
+func uuidOf(t *testing.T, o objects.Objects, index int) gpu.UUID {
+	t.Helper()
+	return NewNodeDetails(o).GPUs[index].UUID
 }
 
 func TestPodList(t *testing.T) {
