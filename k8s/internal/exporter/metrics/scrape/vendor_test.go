@@ -54,7 +54,11 @@ func vendorQueries(t *testing.T, at server) {
 			query = strings.ReplaceAll(query, "%POD", "infer")
 		}
 		if list, ok := strings.CutPrefix(query, "label_values("); ok {
-			selector, label, _ := cutLast(strings.TrimSuffix(list, ")"), ",")
+			selector, label, ok := cutLast(strings.TrimSuffix(list, ")"), ",")
+			if !ok { // of all metrics
+				label = selector
+				selector = fmt.Sprintf(`{%s!=""}`, label)
+			}
 			query = fmt.Sprintf(`count by (%s) (%s) > 0`, label, selector)
 		}
 		query = good.Replace(query)
