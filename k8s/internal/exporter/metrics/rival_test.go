@@ -38,8 +38,8 @@ var recorded = map[string][]int{"c500-8": {0}, "inactive": {3}, "busy": {0, 7}}
 
 // TestVendor: each series that the vendor's exporter 2.2.11 prints for a GPU of a host is
 // there, with the same value, and no other with its names. The exporter's answers are in
-// testdata; with a checkout of it, it runs as root over each host, and -update writes its
-// answers.
+// testdata; with a checkout of it, it runs as root over each host, ours beside it, neither of
+// which changes what the other says, and -update writes its answers.
 func TestVendor(t *testing.T) {
 	for _, h := range vendorlib.Hosts(t, standin.SMI(t)) {
 		gpus, ok := recorded[h.Name]
@@ -57,16 +57,19 @@ func TestVendor(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			look, err := host.Health(t.Context())
-			if err != nil {
-				t.Fatal(err)
+			serve := func() map[string]float64 {
+				look, err := host.Health(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				readings, late := layout.Fill(root, n, nil)
+				if late != nil {
+					t.Fatal(late)
+				}
+				state, _ := health.State{}.Next(look, health.DefaultRules)
+				return ofGPUs(t, textFor(t, Snapshot{Node: n, Health: state, Readings: readings}, "node-1"))
 			}
-			readings, late := layout.Fill(root, n, nil)
-			if late != nil {
-				t.Fatal(late)
-			}
-			state, _ := health.State{}.Next(look, health.DefaultRules)
-			ours := ofGPUs(t, textFor(t, Snapshot{Node: n, Health: state, Readings: readings}, "node-1"))
+			ours := serve()
 
 			file := filepath.Join("testdata", "vendor-"+h.Name+".prom")
 			of := func(s map[string]float64) map[string]float64 {
@@ -77,7 +80,11 @@ func TestVendor(t *testing.T) {
 				return s
 			}
 			if checkout := os.Getenv(exporterVar); checkout != "" {
-				theirs := ofGPUs(t, scrape(t, checkout, root.Dir()))
+				theirs := ofGPUs(t, scrape(t, checkout, root.Dir(), func() {
+					if diff := cmp.Diff(ours, serve()); diff != "" {
+						t.Errorf("series beside the vendor's exporter (-alone +beside it):\n%s", diff)
+					}
+				}))
 				if diff := cmp.Diff(theirs, ours); diff != "" {
 					t.Errorf("series (-vendor +ours):\n%s", diff)
 				}
@@ -97,8 +104,8 @@ func TestVendor(t *testing.T) {
 }
 
 // scrape runs the vendor's exporter over a tree until it has measured, which its own pauses
-// delay by half a minute.
-func scrape(t *testing.T, checkout, tree string) string {
+// delay by half a minute; meanwhile it calls beside again and again.
+func scrape(t *testing.T, checkout, tree string, beside func()) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -129,6 +136,7 @@ func scrape(t *testing.T, checkout, tree string) string {
 		<-ended
 	}()
 	for {
+		beside()
 		if res, err := http.Get("http://127.0.0.1:" + port + "/metrics"); err == nil {
 			body, err := io.ReadAll(res.Body)
 			res.Body.Close()
