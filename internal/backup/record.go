@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/atomicfile"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 // EntryError reports a damaged file in the store.
@@ -24,7 +25,11 @@ type EntryError struct {
 }
 
 func (e *EntryError) Error() string {
-	return fmt.Sprintf("read backup %s: %v; move it away if it is not wanted", e.File, e.Err)
+	said := fmt.Sprintf("read backup %s: %v", e.File, e.Err)
+	if newer := (*wording.VersionError)(nil); errors.As(e.Err, &newer) {
+		return said
+	}
+	return said + "; move it away if it is not wanted"
 }
 
 func (e *EntryError) Unwrap() error { return e.Err }
@@ -70,6 +75,9 @@ func (s Store) loadRecord(path string) (k record, known bool, err error) {
 	err = readJSON(file, &k)
 	if errors.Is(err, fs.ErrNotExist) {
 		return k, false, nil
+	}
+	if err == nil && k.Kind == kind && k.APIVersion != apiVersion && k.APIVersion != "" {
+		err = &wording.VersionError{Version: k.APIVersion}
 	}
 	if err == nil && (k.APIVersion != apiVersion || k.Kind != kind || k.Path != path) {
 		err = fmt.Errorf("it is a %q %q of %q, not a %q %q of this file", k.APIVersion, k.Kind, k.Path, apiVersion, kind)

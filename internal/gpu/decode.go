@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
 // MaxGPUs is the greatest number of GPUs in a Node that is read. The largest announced MetaX
@@ -43,6 +45,9 @@ func DecodeNode(data []byte) (Node, error) {
 func (n Node) Check() error {
 	bad := func(format string, a ...any) error {
 		return fmt.Errorf("%w: %s", ErrNode, fmt.Sprintf(format, a...))
+	}
+	if n.Kind == NodeKind && n.APIVersion != APIVersion && n.APIVersion != "" {
+		return fmt.Errorf("%w: %w", ErrNode, &wording.VersionError{Version: n.APIVersion})
 	}
 	if n.APIVersion != APIVersion || n.Kind != NodeKind {
 		return bad("apiVersion %q, kind %q; want %q, %q", n.APIVersion, n.Kind, APIVersion, NodeKind)

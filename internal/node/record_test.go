@@ -4,6 +4,7 @@ package node_test
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -49,4 +50,39 @@ func TestRecordVerdicts(t *testing.T) {
 		t.Fatal(err)
 	}
 	healthy("unhealthy by the vendor's software", false)
+}
+
+// TestRecordVersions: a record of a program of the same apiVersion may have more fields; one of
+// another version is not used, and the warning says how to write it again.
+func TestRecordVersions(t *testing.T) {
+	n, tree := simtest.Host(t, "c500-8")
+	root := simtest.Write(t, tree)
+	if err := node.Record(root, n); err != nil {
+		t.Fatal(err)
+	}
+	written, err := root.ReadFile(node.RecordPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const why = `node.json: invalid node: it has version "metax-ctk/v2", which this program does not know: ` +
+		`upgrade this program (metax-ctk version); write it again: sudo metax-ctk cdi generate`
+	for text, want := range map[string]bool{
+		`"apiVersion": "metax-ctk/v1", "more": {"a": 1}`: false,
+		`"apiVersion": "metax-ctk/v2"`:                   true,
+	} {
+		record := strings.Replace(string(written), `"apiVersion": "metax-ctk/v1"`, text, 1)
+		if err := os.WriteFile(root.Join(node.RecordPath), []byte(record), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		got, err := node.Selector{Root: root.Dir()}.Load(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if slices.ContainsFunc(got.Warnings, func(w string) bool { return strings.HasSuffix(w, why) }) != want {
+			t.Errorf("%s: the warnings are %q", text, got.Warnings)
+		}
+		if hasSerial := got.GPUs[0].Serial != ""; hasSerial == want {
+			t.Errorf("%s: what only the record knows is used: %v", text, hasSerial)
+		}
+	}
 }

@@ -12,10 +12,15 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/hostfs/hosttree"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
+	"github.com/metax-ctk/container-toolkit/internal/wording"
 )
 
-// Magic is the first line of a snapshot.
-const Magic = "metax-ctk snapshot v1"
+// Magic is the first line of a snapshot: what it is, and the version of the format.
+const (
+	Magic   = title + version
+	title   = "metax-ctk snapshot "
+	version = "v1"
+)
 
 // MaxSize is the maximum size of a snapshot in bytes.
 const MaxSize = 16 << 20
@@ -55,8 +60,8 @@ const end = ".end"
 // endLine is the entry end in the text. No line of a file looks like it.
 const endLine = "\n-- " + end + " --"
 
-// Is reports whether a text begins like a snapshot.
-func Is(text []byte) bool { return bytes.HasPrefix(text, []byte(Magic+"\n")) }
+// Is reports whether a text begins like a snapshot, of any version.
+func Is(text []byte) bool { return bytes.HasPrefix(text, []byte(title)) }
 
 // head explains the file to a person who opens it.
 const head = `# Snapshot of one node: files about its GPUs and engines, and the output of
@@ -106,6 +111,9 @@ func Parse(text []byte) (Snapshot, error) {
 	}
 	if !Is(text) {
 		return Snapshot{}, fmt.Errorf("read snapshot: %w: its first line is not %q", ErrFormat, Magic)
+	}
+	if first, _, _ := strings.Cut(string(text), "\n"); first != Magic {
+		return Snapshot{}, fmt.Errorf("read snapshot: %w", &wording.VersionError{Version: strings.TrimPrefix(first, title)})
 	}
 	// Sending a text may add empty lines to it.
 	if !bytes.HasSuffix(bytes.TrimRight(text, "\r\n"), []byte(endLine)) {

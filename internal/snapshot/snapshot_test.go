@@ -56,8 +56,12 @@ func TestRoundTrip(t *testing.T) {
 	if again, err := got.Format(); err != nil || string(again) != string(text) {
 		t.Errorf("another text (%v):\n%s", err, cmp.Diff(string(text), string(again)))
 	}
-	if !snapshot.Is(text) || snapshot.Is([]byte("{}")) || snapshot.Is([]byte(snapshot.Magic+"2\n")) {
+	other := []byte(snapshot.Magic + "2\n")
+	if !snapshot.Is(text) || snapshot.Is([]byte("{}")) || !snapshot.Is(other) {
 		t.Error("Is is wrong")
+	}
+	if _, err := snapshot.Parse(other); err == nil || !strings.Contains(err.Error(), `it has version "v12"`) {
+		t.Errorf("another version: %v", err)
 	}
 }
 

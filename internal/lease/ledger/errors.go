@@ -33,7 +33,7 @@ type NewerError struct {
 
 func (e *NewerError) Error() string {
 	return fmt.Sprintf(
-		"%s has version %q, which this program does not know: upgrade the program, or stop the containers that have GPUs and remove the file", e.Path, e.Version)
+		"%s has version %q, which this program does not know: upgrade this program (metax-ctk version), or stop the containers that have GPUs, then run: sudo rm %[1]s", e.Path, e.Version)
 }
 
 // InitError reports that the directory is missing and cannot be made.

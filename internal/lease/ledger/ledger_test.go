@@ -258,7 +258,7 @@ func TestNewer(t *testing.T) {
 			if !errors.As(err, &newer) {
 				t.Fatalf("%s: error is %v, want a NewerError", action, err)
 			}
-			want := action + " leases: " + l.Path() + ` has version "metax-ctk/v2", which this program does not know: upgrade the program, or stop the containers that have GPUs and remove the file`
+			want := action + " leases: " + l.Path() + ` has version "metax-ctk/v2", which this program does not know: upgrade this program (metax-ctk version), or stop the containers that have GPUs, then run: sudo rm ` + l.Path()
 			if d := cmp.Diff(want, err.Error()); d != "" {
 				t.Error(d)
 			}
