@@ -64,6 +64,10 @@ func Read(host *hostfs.Root) (reports map[string]Report, warnings []string) {
 		if err == nil {
 			err = json.Unmarshal(text, &f)
 		}
+		if err == nil && f.Kind == kind && f.APIVersion != apiVersion {
+			err = fmt.Errorf("it has version %.40q, which this program does not know; one version for all: helm upgrade",
+				f.APIVersion)
+		}
 		if err == nil && (f.APIVersion != apiVersion || f.Kind != kind) {
 			err = fmt.Errorf("it is a %.40q of %.40q, not a %s of %s", f.Kind, f.APIVersion, kind, apiVersion)
 		}

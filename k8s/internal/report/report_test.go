@@ -77,6 +77,7 @@ func TestBadReport(t *testing.T) {
 		"":              "unexpected end of JSON",
 		`{"ready": tru`: "invalid character",
 		`{"apiVersion": "v1", "kind": "Secret", "ready": true}`: `it is a "Secret" of "v1"`,
+		strings.Replace(start, "v1", "v2", 1) + "}":             `it has version "metax-ctk/v2", which this program does not know; one version for all: helm upgrade`,
 		start + `, "reason": "a b"}`:                            `the reason "a b" is not one word`,
 		start + `, "version": "1 2"}`:                           `the version "1 2"`,
 		strings.Repeat(" ", hostfs.MaxFile+1):                   "over ",
@@ -86,6 +87,14 @@ func TestBadReport(t *testing.T) {
 		if len(got) != 1 || r.Ready || r.Reason != "BadReport" || !strings.Contains(r.Message, want) || len(warnings) != 1 || !strings.Contains(warnings[0], want) {
 			t.Errorf("%.60q: %v %q", text, got, warnings)
 		}
+	}
+}
+
+// TestGrownReport: a report of a later version may have more fields.
+func TestGrownReport(t *testing.T) {
+	got, warnings := Read(root(t, map[string]string{"driver.json": `{"apiVersion": "metax-ctk/v1", "kind": "ComponentReport", "ready": true, "more": {"a": 1}}`}))
+	if d := cmp.Diff(map[string]Report{Driver: {Ready: true}}, got); d != "" || len(warnings) > 0 {
+		t.Errorf("%q %s", warnings, d)
 	}
 }
 

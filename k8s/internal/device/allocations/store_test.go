@@ -4,7 +4,9 @@ package allocations
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -52,6 +54,26 @@ func TestStore(t *testing.T) {
 		if err := store.Save(want); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestGrownStore: a record of a later version of the chart, after a rollback, may have more
+// fields, and says the same.
+func TestGrownStore(t *testing.T) {
+	store := Store{filepath.Join(t.TempDir(), "allocations.json"), "boot-1"}
+	want := entries("? a b", "p/main c")
+	state, err := json.Marshal(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	state = bytes.ReplaceAll(state, []byte(`{"`), []byte(`{"more":[1],"`))
+	text := fmt.Sprintf(`{"apiVersion":%q,"more":{"a":1},"boot":"boot-1","state":%s,"sha256":%q}`, version, state, sum("boot-1", state))
+	if err := os.WriteFile(store.Path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, err := store.Load()
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 }
 
