@@ -62,12 +62,21 @@ var hosts atomic.Int32
 // generated with the options. It ends with the test.
 func newHost(t *testing.T, suite string, layout sandbox.Layout, options ...string) *host {
 	t.Helper()
+	h := startHost(t, suite, layout, fixed.bin)
+	h.simulate(t, "c500-8", options)
+	return h
+}
+
+// startHost makes a machine without a node; its programs are those of the directory and the
+// engines.
+func startHost(t *testing.T, suite string, layout sandbox.Layout, bin string) *host {
+	t.Helper()
 	if err := layout.Available(); err != nil {
 		t.Skip("this machine cannot have the cgroup layout: ", err)
 	}
 	sb, err := sandbox.Start(sandbox.Config{
 		Root:   filepath.Join(fixed.roots, suite),
-		Bin:    fixed.bin,
+		Bin:    bin,
 		Built:  filepath.Join(fixed.built, "bin"),
 		Layout: layout,
 		Cgroup: fmt.Sprintf("metax-e2e-%d-%d", os.Getpid(), hosts.Add(1)),
@@ -86,7 +95,6 @@ func newHost(t *testing.T, suite string, layout sandbox.Layout, options ...strin
 	h.write(t, "/etc/hosts", "127.0.0.1 localhost\n")
 	h.write(t, "/etc/resolv.conf", "")
 	h.fitRuntimes(t)
-	h.simulate(t, "c500-8", options)
 	return h
 }
 

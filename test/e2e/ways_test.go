@@ -74,7 +74,7 @@ func (h *host) configureToolkit(t *testing.T, runtime, more string) {
 // ways prepares the machine for every way.
 func (h *host) ways(t *testing.T, runtime string, userns bool) ways {
 	t.Helper()
-	h.glibc(t)
+	h.glibc(t, "podman")
 	h.place(t)
 	w := ways{host: h, runtime: runtime, options: []string{"--cap-add=MKNOD", "--cgroup-parent=" + h.Cgroup()}, userns: userns}
 	if userns {
@@ -140,8 +140,8 @@ func (h *host) hooks(t *testing.T, stage string) {
 	h.write(t, filepath.Join(hooksDir, stage, filepath.Base(found[0])), strings.ReplaceAll(string(text), "/usr/bin/metax-hook", sandbox.BinDir+"/metax-hook"))
 }
 
-// glibc loads an image with the dynamic linker of the machine's own engines.
-func (h *host) glibc(t *testing.T) {
+// glibc gives the engine an image with the dynamic linker of the machine's own engines.
+func (h *host) glibc(t *testing.T, client string) {
 	t.Helper()
 	files := map[string][]byte{"/etc/ld.so.conf": []byte("include /etc/ld.so.conf.d/*.conf\n")}
 	for to, from := range map[string]string{
@@ -166,7 +166,7 @@ func (h *host) glibc(t *testing.T) {
 	}).WriteTo(archive); err != nil {
 		t.Fatal(err)
 	}
-	h.must(t, nil, "podman", "load", "--quiet", "--input", "/tmp/glibc.tar")
+	h.must(t, nil, client, "load", "--quiet", "--input", "/tmp/glibc.tar")
 }
 
 // look runs the probe in a container, with the words before "run" and the options after
@@ -177,7 +177,11 @@ func (w ways) look(t *testing.T, program, options []string) seen {
 	argv := append(slices.Clone(program), "run", "--rm", "--network=none", "--volume", in.dir+":"+report.Dir)
 	argv = append(append(append(argv, w.options...), options...), glibcRef, "/probe", "look")
 	w.must(t, []string{"METAX_CTK_ROOT=" + nodeDir, "METAX_CTK_DOCKER=podman"}, append(argv, w.numbers(t)...)...)
-	r := in.report(t)
+	return asSeen(in.report(t))
+}
+
+// asSeen is what of a report does not differ from one container to the next for other reasons.
+func asSeen(r report.Report) seen {
 	s := seen{Made: r.Made, Groups: r.Groups, Mounts: r.Mounts, SMI: r.SMI, Links: r.Links, Cache: r.Cache, Loads: r.Loads}
 	for _, n := range r.Nodes {
 		if !engineNode(n.Path) {

@@ -141,7 +141,7 @@ func nodes() ([]report.Node, error) {
 	return list, err
 }
 
-// mknod makes and opens the character device "MAJOR:MINOR".
+// mknod makes, opens and removes the character device "MAJOR:MINOR".
 func mknod(number string) (report.Node, error) {
 	var n report.Node
 	if _, err := fmt.Sscanf(number, "%d:%d", &n.Major, &n.Minor); err != nil {
@@ -150,6 +150,7 @@ func mknod(number string) (report.Node, error) {
 	n.Path = "/made-" + strings.ReplaceAll(number, ":", "-")
 	if n.Mknod = errno(unix.Mknod(n.Path, unix.S_IFCHR|0o666, int(unix.Mkdev(n.Major, n.Minor)))); n.Mknod == "" {
 		n.Open = open(n.Path)
+		return n, os.Remove(n.Path)
 	}
 	return n, nil
 }
