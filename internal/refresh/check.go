@@ -66,8 +66,12 @@ func (c Comparison) Check() (Checked, error) {
 		}
 		have, err := cdi.Load(file.host, file.path)
 		if errors.Is(err, cdi.ErrSpec) {
+			message := err.Error()
+			if len(c.Files) == 0 {
+				message += "; to write it again: metax-ctk cdi generate"
+			}
 			found.Problems = append(found.Problems,
-				cdi.Problem{Code: cdi.CodeFile, Subject: file.String(), Message: err.Error()})
+				cdi.Problem{Code: cdi.CodeFile, Subject: file.String(), Message: message})
 			continue
 		} else if err != nil {
 			return found, err
