@@ -6,20 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"os"
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/metax-ctk/container-toolkit/internal/child"
 	"github.com/metax-ctk/container-toolkit/internal/discover"
-	"github.com/metax-ctk/container-toolkit/internal/discover/maca"
-	"github.com/metax-ctk/container-toolkit/internal/gpu"
-	"github.com/metax-ctk/container-toolkit/internal/health"
-	"github.com/metax-ctk/container-toolkit/internal/holders/procfs"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/node"
 	"github.com/metax-ctk/container-toolkit/internal/refresh"
@@ -91,21 +84,15 @@ func serveHealth(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	events, err := reader.Events(ctx, host.Join("/dev"), host.Join("/dev/dri"))
-	if err != nil {
-		log.Warn("events of the kernel cannot be seen", "error", err.Error())
-		events = make(chan struct{}, 1)
-	}
-	go reader.Poll(ctx, time.Second, func() string { return discover.Activity(host) }, events)
-	at := node.Selector{Node: node.Host, Root: host.Dir(), Library: child.Library(), Run: child.Tool}
-	from := reader.Host{
-		Look: at.Health, Discover: at.Load, MACA: func() *gpu.MACA { return maca.Read(host).MACA },
-		Read: func(ctx context.Context, n gpu.Node) ([]gpu.Reading, string, error) { return at.Readings(ctx, n, 0) },
+	local := reader.Local{
+		At:       node.Selector{Node: node.Host, Root: host.Dir(), Library: child.Library(), Run: child.Tool},
+		Interval: c.Duration("interval"), KernelLog: c.String("kernel-log"), KernelLogState: c.String("kernel-log-state"),
+		ErrorLevels: c.StringSlice("error-level"), Log: log,
 	}
 	if c.Bool("slices") {
-		from.Slices = slicer.Slicer{
-			Discover: at.Load,
-			Changer:  func() (sgpu.Changer, error) { return sgpu.New(host, at.Library, at.Run) },
+		local.Slices = slicer.Slicer{
+			Discover: local.At.Load,
+			Changer:  func() (sgpu.Changer, error) { return sgpu.New(host, local.At.Library, local.At.Run) },
 		}.Change
 	}
 	if c.Bool("keep-specs") {
@@ -125,52 +112,9 @@ func serveHealth(c *cli.Context) error {
 			logSpecs(log, done)
 		})
 	}
-	kernel, device, err := openKernelLog(c, log)
+	server, err := local.Start(ctx)
 	if err != nil {
-		log.Warn("the kernel's log cannot be followed", "error", err.Error())
-	} else if device != nil {
-		read, look := from.Read, from.Look
-		from.Look = func(ctx context.Context) (health.Look, error) {
-			seen, err := look(ctx)
-			return kernel.Judge(seen), err
-		}
-		from.Read = func(ctx context.Context, n gpu.Node) ([]gpu.Reading, string, error) {
-			readings, source, err := read(ctx, n)
-			return kernel.AddTo(n, readings), source, err
-		}
+		return err
 	}
-	server := reader.NewServer(from, reader.Schedule{Interval: c.Duration("interval"), Events: events}, log)
-	if device != nil {
-		go func() {
-			if err := kernel.Follow(ctx, device, server.Node); err != nil {
-				log.Warn("the kernel's log is not followed any more", "error", err.Error())
-			}
-		}()
-	}
-	go server.Run(ctx)
 	return server.Serve(ctx, c.String("socket"))
-}
-
-// openKernelLog opens the kernel's log; device is nil without one.
-func openKernelLog(c *cli.Context, log *slog.Logger) (kernel *reader.KernelLog, device *os.File, err error) {
-	path := c.String("kernel-log")
-	if path == "" {
-		return nil, nil, nil
-	}
-	var levels []reader.ErrorLevel
-	for _, text := range c.StringSlice("error-level") {
-		level, err := reader.ParseErrorLevel(text)
-		if err != nil {
-			return nil, nil, fmt.Errorf("--error-level: %w", err)
-		}
-		levels = append(levels, level)
-	}
-	boot, err := procfs.New("/proc", -1).BootID()
-	if err != nil {
-		return nil, nil, err
-	}
-	if device, err = os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0); err != nil {
-		return nil, nil, err
-	}
-	return reader.NewKernelLog(c.String("kernel-log-state"), boot, levels, log), device, nil
 }

@@ -128,43 +128,64 @@ func (s *Server) Handler() http.Handler {
 	return mux
 }
 
-func (s *Server) serveLook(w http.ResponseWriter, r *http.Request) {
-	after := r.URL.Query().Get("after")
-	late := time.NewTimer(waitTimeout)
-	defer late.Stop()
+// Watch calls see with each new Report, and returns at the end of the context. It is what
+// Client.Watch is for another process.
+func (s *Server) Watch(ctx context.Context, see func(Report)) {
+	for after := ""; ; {
+		report, err := s.awaitReport(ctx, after)
+		if err != nil {
+			return
+		}
+		after = report.Token
+		see(report)
+	}
+}
+
+// awaitReport returns the newest report once it is not the one with the token. The error is
+// that of the context.
+func (s *Server) awaitReport(ctx context.Context, after string) (Report, error) {
 	for {
 		s.mu.Lock()
 		report, newer := s.report, s.newer
 		s.mu.Unlock()
 		if report.Token != "" && report.Token != after {
-			writeJSON(w, report)
-			return
+			return report, nil
 		}
 		select {
 		case <-newer:
-		case <-late.C:
-			w.WriteHeader(http.StatusNotModified)
-			return
-		case <-r.Context().Done():
-			return
+		case <-ctx.Done():
+			return Report{}, ctx.Err()
 		}
 	}
 }
 
-// serveReadings reads the GPUs. One request does so at a time, and the others wait.
-func (s *Server) serveReadings(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), callTimeout)
+func (s *Server) serveLook(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), waitTimeout)
+	defer cancel()
+	report, err := s.awaitReport(ctx, r.URL.Query().Get("after"))
+	if err != nil {
+		w.WriteHeader(http.StatusNotModified) // which nobody reads if the client is gone
+		return
+	}
+	writeJSON(w, report)
+}
+
+// errReading reports that another question for readings is not answered yet.
+var errReading = errors.New("another request is reading the GPUs")
+
+// Readings reads the GPUs. One call does so at a time, and the others wait.
+func (s *Server) Readings(ctx context.Context) (Readings, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	select {
 	case <-s.reading:
 		defer func() { s.reading <- struct{}{} }()
 	case <-ctx.Done():
-		http.Error(w, "another request is reading the GPUs", http.StatusServiceUnavailable)
-		return
+		return Readings{}, errReading
 	}
 	n := s.Node()
-	// A reading that is late is for the next request, so this one must not end it.
-	read, err := s.readings.Do(context.WithoutCancel(ctx), callTimeout, func(ctx context.Context) (Readings, error) {
+	// A reading that is late is for the next call, so this one must not end it.
+	return s.readings.Do(context.WithoutCancel(ctx), callTimeout, func(ctx context.Context) (Readings, error) {
 		all, source, err := s.host.Read(ctx, n)
 		result := Readings{At: time.Now().UTC(), Source: source, GPUs: []Reading{}}
 		for _, g := range all {
@@ -172,6 +193,10 @@ func (s *Server) serveReadings(w http.ResponseWriter, r *http.Request) {
 		}
 		return result, err
 	})
+}
+
+func (s *Server) serveReadings(w http.ResponseWriter, r *http.Request) {
+	read, err := s.Readings(r.Context())
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
