@@ -9,10 +9,12 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/urfave/cli/v2"
 
+	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/health"
 	"github.com/metax-ctk/container-toolkit/internal/holders/podresources"
 	"github.com/metax-ctk/container-toolkit/internal/holders/procfs"
@@ -35,72 +37,84 @@ func main() { program.Main(newApp(), buildVersion) }
 
 func newApp() *cli.App {
 	return &cli.App{
-		Name:            protocol.Exporter,
-		Usage:           "serve the metrics of a node's MetaX GPUs for Prometheus",
+		Name:  protocol.Exporter,
+		Usage: "serve the metrics of a node's MetaX GPUs for Prometheus",
+		Description: "Without a command, it serves those of a node of a Kubernetes cluster,\n" +
+			"whose GPUs metax-gpu-device health reads.",
 		HideHelpCommand: true,
 		Flags:           flags(),
 		Action:          run,
+		Commands:        []*cli.Command{hostCommand()},
 		ExitErrHandler:  func(*cli.Context, error) {},
 		OnUsageError:    func(_ *cli.Context, err error, _ bool) error { return err },
 	}
 }
 
-// leaseDir is where metax-docker keeps its leases.
-const leaseDir = "/run/metax-container-toolkit/leases"
-
 func flags() []cli.Flag {
-	env := func(name string) []string { return []string{"METAX_EXPORTER_" + name} }
-	return append([]cli.Flag{
+	return slices.Concat([]cli.Flag{
+		addressFlag(":8000"),
 		&cli.StringFlag{
-			Name: "address", Value: ":8000", EnvVars: env("ADDRESS"),
-			Usage: "address to serve on; metrics are at /metrics",
-		},
-		&cli.StringFlag{
-			Name: "health-socket", Value: protocol.HealthSocket, EnvVars: env("HEALTH_SOCKET"),
+			Name: "health-socket", Value: protocol.HealthSocket, EnvVars: envVars("HEALTH_SOCKET"),
 			Usage: "socket of metax-gpu-device health",
 		},
 		&cli.StringFlag{
-			Name: "podresources-socket", Value: podresources.Socket, EnvVars: env("PODRESOURCES_SOCKET"),
+			Name: "podresources-socket", Value: podresources.Socket, EnvVars: envVars("PODRESOURCES_SOCKET"),
 			Usage: "socket of the kubelet, for the pods of GPUs; empty for none",
 		},
 		&cli.StringFlag{
-			Name: "lease-dir", Value: leaseDir, EnvVars: env("LEASE_DIR"),
+			Name: "lease-dir", Value: assign.Dir, EnvVars: envVars("LEASE_DIR"),
 			Usage: "folder with the leases of metax-docker; empty for none",
 		},
 		&cli.StringFlag{
-			Name: "slice-dir", Value: protocol.SliceDir, EnvVars: env("SLICE_DIR"),
+			Name: "slice-dir", Value: protocol.SliceDir, EnvVars: envVars("SLICE_DIR"),
 			Usage: "folder in which metax-gpu-device says whose slices of GPUs are; empty for none",
 		},
+	}, sharedFlags(), logging.Flags(protocol.Exporter))
+}
+
+// envVars are the variables of the environment that an option has.
+func envVars(name string) []string { return []string{"METAX_EXPORTER_" + name} }
+
+func addressFlag(value string) cli.Flag {
+	return &cli.StringFlag{
+		Name: "address", Value: value, EnvVars: envVars("ADDRESS"),
+		Usage: "address to serve on; metrics are at /metrics",
+	}
+}
+
+// sharedFlags are those of a node of a cluster and of a host.
+func sharedFlags() []cli.Flag {
+	return []cli.Flag{
 		&cli.BoolFlag{
-			Name: "vendor-names", Value: true, EnvVars: env("VENDOR_NAMES"),
+			Name: "vendor-names", Value: true, EnvVars: envVars("VENDOR_NAMES"),
 			Usage: "also serve metrics with the names, labels and units of the vendor's exporter",
 		},
 		&cli.StringFlag{
-			Name: "node-name", EnvVars: env("NODE_NAME"),
+			Name: "node-name", EnvVars: envVars("NODE_NAME"),
 			Usage: "the node's name in those metrics; empty for that of the host",
 		},
 		&cli.IntFlag{
-			Name: "good-looks", Value: health.DefaultRules.Good, EnvVars: env("GOOD_LOOKS"),
+			Name: "good-looks", Value: health.DefaultRules.Good, EnvVars: envVars("GOOD_LOOKS"),
 			Usage: "looks in a row until an unhealthy GPU is healthy again",
 		},
 		&cli.IntFlag{
-			Name: "bad-looks", Value: health.DefaultRules.Bad, EnvVars: env("BAD_LOOKS"),
+			Name: "bad-looks", Value: health.DefaultRules.Bad, EnvVars: envVars("BAD_LOOKS"),
 			Usage: "looks in a row until a GPU is unhealthy",
 		},
 		&cli.StringSliceFlag{
-			Name: "exclude-gpus", EnvVars: env("EXCLUDE_GPUS"),
+			Name: "exclude-gpus", EnvVars: envVars("EXCLUDE_GPUS"),
 			Usage: "GPUs without metrics of their health: indices, UUIDs or PCI addresses",
 		},
 		&cli.StringSliceFlag{
-			Name: "ignore-codes", EnvVars: env("IGNORE_CODES"),
+			Name: "ignore-codes", EnvVars: envVars("IGNORE_CODES"),
 			Usage: "codes of problems that do not make a GPU unhealthy",
 		},
-	}, logging.Flags(protocol.Exporter)...)
+	}
 }
 
 func run(c *cli.Context) error {
-	if c.Args().Present() {
-		return fmt.Errorf("%q is an argument; there are only options", c.Args().First())
+	if err := refuseArguments(c); err != nil {
+		return err
 	}
 	log, closer, err := logging.New(c, protocol.Exporter, os.Stdout)
 	if err != nil {
@@ -126,21 +140,7 @@ func run(c *cli.Context) error {
 	if dir := c.String("slice-dir"); dir != "" {
 		sources.Slices = slicefile.Dir(dir).Read
 	}
-	rules := exporter.Rules{Rules: health.DefaultRules, Exclude: c.StringSlice("exclude-gpus")}
-	rules.Good, rules.Bad, rules.Ignore = c.Int("good-looks"), c.Int("bad-looks"), c.StringSlice("ignore-codes")
-	if rules.Good < 1 || rules.Bad < 1 {
-		return errors.New("--good-looks and --bad-looks are at least 1")
-	}
-	collector := metrics.Collector{}
-	if c.Bool("vendor-names") {
-		if collector.Hostname, err = nodeName(c.String("node-name")); err != nil {
-			return err
-		}
-	}
-	e := exporter.New(sources, rules, log)
-	collector.Take = e.Take
-	go client.Watch(c.Context, e.See)
-	return serve(c.Context, c.String("address"), collector, log)
+	return serve(c, sources, client.Watch, log)
 }
 
 // nodeName is the name that was given, or that of the host.
@@ -155,10 +155,29 @@ func nodeName(given string) (string, error) {
 	return host, nil
 }
 
-// serve serves until the context ends.
-func serve(ctx context.Context, address string, collector metrics.Collector, log *slog.Logger) error {
+// serve serves until the context ends. Watch calls a function with each report about the GPUs.
+func serve(c *cli.Context, sources exporter.Sources, watch func(context.Context, func(reader.Report)),
+	log *slog.Logger,
+) error {
+	rules := exporter.Rules{Rules: health.DefaultRules, Exclude: c.StringSlice("exclude-gpus")}
+	rules.Good, rules.Bad, rules.Ignore = c.Int("good-looks"), c.Int("bad-looks"), c.StringSlice("ignore-codes")
+	if rules.Good < 1 || rules.Bad < 1 {
+		return errors.New("--good-looks and --bad-looks are at least 1")
+	}
+	collector := metrics.Collector{}
+	if c.Bool("vendor-names") {
+		name, err := nodeName(c.String("node-name"))
+		if err != nil {
+			return err
+		}
+		collector.Hostname = name
+	}
+	e := exporter.New(sources, rules, log)
+	collector.Take = e.Take
+	go watch(c.Context, e.See)
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collector)
+	address := c.String("address")
 	log.Info("serving metrics", "address", address)
-	return status.Serve(ctx, address, registry, func() error { return nil })
+	return status.Serve(c.Context, address, registry, func() error { return nil })
 }

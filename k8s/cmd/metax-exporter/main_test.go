@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/metax-ctk/container-toolkit/internal/assign"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/node"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/reader"
@@ -86,10 +85,4 @@ func get(address string) string {
 	defer answer.Body.Close()
 	text, _ := io.ReadAll(answer.Body)
 	return string(text)
-}
-
-func TestLeaseDir(t *testing.T) {
-	if leaseDir != assign.Dir {
-		t.Errorf("leases are in %s, not in %s", assign.Dir, leaseDir)
-	}
 }

@@ -12,7 +12,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/health"
 	"github.com/metax-ctk/container-toolkit/internal/holders/podresources"
+	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/node"
+	"github.com/metax-ctk/container-toolkit/internal/ps"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/exporter/metrics"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
@@ -20,10 +22,13 @@ import (
 )
 
 // Sources are what an Exporter asks at a scrape. Pods, Slices and Leases are nil where the
-// node has no kubelet to ask, no directory of slice files, or no leases.
+// node has no kubelet to ask, no directory of slice files, or no leases; all three on a host
+// without Kubernetes, and Holders on a node of a cluster.
 type Sources struct {
 	Readings func(context.Context) (reader.Readings, error)
-	Pods     func(context.Context) ([]podresources.Container, error)
+	// Holders returns who uses the GPUs of a host, as metax-ctk ps sees it.
+	Holders func(context.Context) (lease.Report, error)
+	Pods    func(context.Context) ([]podresources.Container, error)
 	// Slices returns which devices of the kubelet slices, and GPUs that are given whole beside
 	// slices, belong to, by their UUIDs.
 	Slices func() (map[string]protocol.SliceFile, error)
@@ -43,9 +48,9 @@ const Timeout = 8 * time.Second
 // MaxAge is how old readings may be, and for how long what a silent reader said counts.
 const MaxAge = 30 * time.Second
 
-// patience is how long a scrape waits for readings, which come from the vendor's library.
-// Later ones are for the next scrape, and until then the last ones count, unless they are too
-// old.
+// patience is how long a scrape waits for readings, which come from the vendor's library, and
+// for the engines of a host. Later answers are for the next scrape, and until then the last
+// ones count, unless they are too old.
 const patience = time.Second
 
 // leastAge is how long a Snapshot is used again, so that many scrapers do not make the
@@ -68,8 +73,8 @@ type Exporter struct {
 	taking sync.Mutex // of what Take writes
 	taken  metrics.Snapshot
 	at     time.Time
-	read   node.Bounded[reader.Readings]
-	last   reader.Readings
+	read   lasting[reader.Readings]
+	held   lasting[lease.Report]
 	failed map[string]string // source → why it failed, as it was logged
 }
 
@@ -117,8 +122,11 @@ func (e *Exporter) take(ctx context.Context) metrics.Snapshot {
 	var pods []podresources.Container
 	var slices map[string]protocol.SliceFile
 	var leases []usage.Lease
-	var readingsErr, podsErr, slicesErr, leasesErr error
-	asked.Go(func() { readingsErr = e.askReadings(ctx) })
+	var readingsErr, heldErr, podsErr, slicesErr, leasesErr error
+	asked.Go(func() { readingsErr = e.read.ask(ctx, e.wait, e.sources.Readings) })
+	if e.sources.Holders != nil {
+		asked.Go(func() { heldErr = e.held.ask(ctx, e.wait, e.sources.Holders) })
+	}
 	if e.sources.Pods != nil {
 		asked.Go(func() { pods, podsErr = e.sources.Pods(ctx) })
 	}
@@ -139,12 +147,15 @@ func (e *Exporter) take(ctx context.Context) metrics.Snapshot {
 	e.mu.Unlock()
 	s.Users = metrics.UsersOf(s.Node, pods, slices, leases)
 	s.SliceUsers = metrics.SliceUsersOf(pods, slices)
+	if e.sources.Holders != nil {
+		e.addHolders(&s, heldErr)
+	}
 	if !silent.IsZero() && e.now().Sub(silent) > MaxAge {
 		s.Node = gpu.Node{} // of the GPUs, only that their health is unknown is still true
 	}
 	s.Sources[metrics.FromReadings] = e.answered(metrics.FromReadings, readingsErr)
-	if e.now().Sub(e.last.At) <= MaxAge {
-		s.Readings = readingsOf(e.last)
+	if e.now().Sub(e.read.last.At) <= MaxAge {
+		s.Readings = readingsOf(e.read.last)
 	}
 	if e.sources.Pods != nil {
 		s.Sources[metrics.FromKubelet] = e.answered(metrics.FromKubelet, podsErr)
@@ -158,13 +169,46 @@ func (e *Exporter) take(ctx context.Context) metrics.Snapshot {
 	return s
 }
 
-// askReadings asks for readings. The last ones stay only while others are late.
-func (e *Exporter) askReadings(ctx context.Context) error {
-	readings, err := e.read.Do(ctx, e.wait, func(ctx context.Context) (reader.Readings, error) {
-		return e.sources.Readings(context.WithoutCancel(ctx)) // the scrape that asked may be over before the answer
+// addHolders adds the users of a host's GPUs, and which engines have answered.
+func (e *Exporter) addHolders(s *metrics.Snapshot, err error) {
+	report := e.held.last
+	if e.now().Sub(report.Now) <= MaxAge {
+		s.Users, s.SliceUsers = metrics.HostUsersOf(s.Node, report.Holders)
+	}
+	up := e.answered(metrics.FromLeases, err)
+	s.Sources[metrics.FromLeases] = up
+	if !up {
+		return
+	}
+	errs := map[string]error{} // an engine may have several daemons
+	for _, source := range ps.Sources(report.Looks) {
+		if source.Status == ps.Absent {
+			continue
+		}
+		err := errs[source.Engine]
+		if source.Status != ps.OK {
+			err = errors.New(source.Message)
+		}
+		errs[source.Engine] = err
+	}
+	for engine, err := range errs {
+		s.Sources[engine] = e.answered(engine, err)
+	}
+}
+
+// lasting is a source of which the last answer stays while another is late.
+type lasting[T any] struct {
+	call node.Bounded[T]
+	last T
+}
+
+// ask asks, and waits for an answer. The error is node.ErrLate, or that of the source.
+func (l *lasting[T]) ask(ctx context.Context, wait time.Duration, source func(context.Context) (T, error)) error {
+	answer, err := l.call.Do(ctx, wait, func(ctx context.Context) (T, error) {
+		return source(context.WithoutCancel(ctx)) // the scrape that asked may be over before the answer
 	})
 	if !errors.Is(err, node.ErrLate) {
-		e.last = readings
+		l.last = answer
 	}
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -32,7 +33,7 @@ func TestPages(t *testing.T) {
 					labels = append(labels, page.gpu)
 				case l == "namespace":
 					labels = append(labels, page.user)
-				case l == "uuid", l == "bdf", l == "pod", l == "container", l == "lease":
+				case l == "uuid", l == "bdf", slices.Contains(gpuLabels, l) && slices.Contains(f.Labels, "pod"):
 				default:
 					labels = append(labels, "`"+l+"`")
 				}

@@ -18,9 +18,13 @@ var gpuLabels = []string{"gpu", "uuid", "bdf", "namespace", "pod", "container", 
 
 // The families of a GPU.
 var (
-	Healthy     = ofGPU("metax_gpu_healthy", "Whether the GPU is healthy (1), or unhealthy or unknown (0)")
-	Problem     = ofGPU("metax_gpu_problem", "Always 1, for a GPU that is not healthy; code says why", "code")
-	Users       = Family{"metax_gpu_users", "Containers and leases that have the GPU or a part of it", gpuLabels[:3:3]}
+	Healthy   = ofGPU("metax_gpu_healthy", "Whether the GPU is healthy (1), or unhealthy or unknown (0)")
+	Problem   = ofGPU("metax_gpu_problem", "Always 1, for a GPU that is not healthy; code says why", "code")
+	Users     = Family{"metax_gpu_users", "Containers and leases that have the GPU or a part of it", gpuLabels[:3:3]}
+	Container = Family{
+		"metax_gpu_container_info", "Always 1, for a container or lease of a host; the labels describe it",
+		append(gpuLabels[:3:3], "container", "container_id", "engine", "image", "lease", "user"),
+	}
 	Utilization = ofGPU("metax_gpu_utilization_ratio", "Share of time in which the GPU computes, from 0 to 1")
 	MemoryUsed  = ofGPU("metax_gpu_memory_used_bytes", "Memory of the GPU in use")
 	MemoryTotal = ofGPU("metax_gpu_memory_total_bytes", "Memory of the GPU")
@@ -100,8 +104,8 @@ var (
 // Families returns all, in the order of the documentation.
 func Families() []Family {
 	return []Family{
-		Healthy, Problem, Users, Utilization, MemoryUsed, MemoryTotal, Temperature, Power, PowerLimit, LinksUp, LinksLost,
-		ECCErrors, Retired, Info,
+		Healthy, Problem, Users, Container, Utilization, MemoryUsed, MemoryTotal, Temperature, Power, PowerLimit,
+		LinksUp, LinksLost, ECCErrors, Retired, Info,
 		Clock, Throttled, Level, CodecUse, HBMTemperature, BoardTemp, OpticalTemp, SystemUsed, SystemTotal,
 		PCIeSpeed, PCIeLanes, PCIeMaxSpeed, PCIeMaxLanes, PCIeRate, EthernetRate, PCIEvents, RASErrors, RASStatus, LogErrors,
 		LogEID,

@@ -39,11 +39,15 @@ func (c Collector) Describe(to chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector.
 func (c Collector) Collect(to chan<- prometheus.Metric) {
 	s := c.Take()
+	descs := map[string]*prometheus.Desc{} // making one takes longer than a series of it
 	send := func(f Family, value float64, labels ...string) {
+		if descs[f.Name] == nil {
+			descs[f.Name] = f.desc()
+		}
 		for i, l := range labels {
 			labels[i] = strings.ToValidUTF8(l, "\uFFFD")
 		}
-		to <- prometheus.MustNewConstMetric(f.desc(), f.kind(), value, labels...)
+		to <- prometheus.MustNewConstMetric(descs[f.Name], f.kind(), value, labels...)
 	}
 	s.node(send)
 	lost := map[int]int{}
@@ -121,6 +125,7 @@ func (s Snapshot) gpu(send send, g gpu.GPU, lost int) {
 	if s.usersKnown() {
 		send(Users, float64(len(s.Users[g.BDF])), name...)
 	}
+	s.sendContainers(send, g, name)
 	r := s.readingOf(g)
 	of := func(f Family, value float64, more ...string) {
 		send(f, value, append(labels[:len(labels):len(labels)], more...)...)
@@ -145,12 +150,14 @@ func (s Snapshot) readingOf(g gpu.GPU) gpu.Reading {
 // usersKnown reports whether each source of users that is asked has answered.
 func (s Snapshot) usersKnown() bool {
 	known := false
-	for _, source := range []string{FromKubelet, FromSlices, FromLeases} {
-		up, asked := s.Sources[source]
-		if asked && !up {
+	for source, up := range s.Sources {
+		if source == FromReader || source == FromReadings {
+			continue
+		}
+		if !up {
 			return false
 		}
-		known = known || up
+		known = true
 	}
 	return known
 }

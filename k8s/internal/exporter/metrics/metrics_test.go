@@ -111,8 +111,30 @@ func snapshots(t testing.TB) map[string]Snapshot {
 	pods := []podresources.Container{{Namespace: "team-a", Pod: "infer", Name: "main", Devices: map[string][]string{"metax-tech.com/sgpu": {"x-sgpu0", "x-sgpu1"}}}}
 	sliced.Users, sliced.SliceUsers = UsersOf(sliced.Node, pods, parts, nil), SliceUsersOf(pods, parts)
 
+	// A host without Kubernetes: a container with a lease, two that share a GPU, one with a slice, a
+	// lease that waits for its container, and a process, which is no user here.
+	host := snapshot(t, "c500-8-sgpu")
+	bdf := func(gpus ...int) (bdfs []gpu.BDF) {
+		for _, i := range gpus {
+			bdfs = append(bdfs, host.Node.GPUs[i].BDF)
+		}
+		return bdfs
+	}
+	container := func(id, name string, slices ...string) *usage.Container {
+		return &usage.Container{Engine: "docker", ID: strings.Repeat(id, 8), Facts: usage.Facts{Name: name, Image: "maca:3.3", Slices: slices}}
+	}
+	host.Users, host.SliceUsers = HostUsersOf(host.Node, []usage.Holder{
+		{GPUs: bdf(0, 1), Lease: &usage.Lease{ID: "0123456789ab", GPUs: bdf(0, 1), Engine: "docker", User: &usage.User{UID: 1000, Name: "ann"}}, Container: container("c0ffee00", "train")},
+		{GPUs: bdf(2), Container: container("5eed5eed", "infer", host.Node.GPUs[2].Slices[0].UUID)},
+		{GPUs: bdf(4), Container: container("00000001", "")},
+		{GPUs: bdf(4), Container: container("00000002", "share")},
+		{GPUs: bdf(5), Lease: &usage.Lease{ID: "ba9876543210", GPUs: bdf(5), Engine: "podman", User: &usage.User{UID: 1001}}},
+		{GPUs: bdf(6), Processes: []usage.Process{{PID: 7}}},
+	})
+	host.Sources = map[string]bool{FromReader: true, FromLeases: true, "docker": true, "podman": true}
+
 	return map[string]Snapshot{
-		"in-use": inUse, "broken": broken, "sliced": sliced,
+		"in-use": inUse, "broken": broken, "sliced": sliced, "host": host,
 		"silent": {Sources: map[string]bool{FromReader: false, FromKubelet: false, FromLeases: false}},
 	}
 }
@@ -220,6 +242,8 @@ func TestUsersKnown(t *testing.T) {
 		{map[string]bool{FromKubelet: true, FromLeases: false}, 0},
 		{map[string]bool{FromKubelet: false, FromLeases: true}, 0},
 		{map[string]bool{FromReader: true}, 0},
+		{map[string]bool{FromLeases: true, "docker": true}, 1},
+		{map[string]bool{FromLeases: true, "docker": false}, 0},
 	} {
 		s := snapshot(t, "c500-1")
 		s.Sources = test.sources

@@ -40,10 +40,14 @@ const (
 	FromLeases   = "leases"
 )
 
-// User has a GPU or a part of it: a container of a pod, or a lease.
+// User has a GPU or a part of it: a container of a pod, a lease, or a container of a host.
 type User struct {
-	Namespace, Pod, Container string // empty for a lease
-	Lease                     string // empty for a container
+	Namespace, Pod, Container string // empty for a lease; the first two also OnHost
+	Lease                     string // empty for a container without one
+	// OnHost is true for a user of HostUsersOf. Only of those the rest is known: the container's
+	// full ID, engine and image, and the user who took the lease.
+	OnHost                            bool
+	ContainerID, Engine, Image, Owner string
 }
 
 // UsersOf returns the users of each GPU of the node, each once, sorted. A container has a GPU
@@ -89,7 +93,7 @@ func UsersOf(n gpu.Node, containers []podresources.Container, parts map[string]p
 		}
 	}
 	for _, of := range users {
-		slices.SortFunc(of, func(a, b User) int { return slices.Compare(a.labelValues(), b.labelValues()) })
+		slices.SortFunc(of, User.compare)
 	}
 	return users
 }

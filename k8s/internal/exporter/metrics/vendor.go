@@ -162,7 +162,7 @@ func ofSGPU(name, help string) Family {
 // die is the die of which the values are.
 const die = "0"
 
-// maxUsers is of how many pods that share a GPU each has series of its own of the GPU's use.
+// maxUsers is of how many users that share a GPU each has series of its own.
 const maxUsers = 16
 
 // sendVendorMetrics sends the metrics with the vendor's names. What is not known has no
@@ -219,9 +219,9 @@ func (v vendorGPU) each(f Family, value float64, more ...string) {
 	v.of(f, value, user, more...)
 }
 
-// shared sends a series of the GPU for each of its users.
+// shared sends a series of the GPU for each container that uses it.
 func (v vendorGPU) shared(f Family, value float64, more ...string) {
-	users := slices.DeleteFunc(slices.Clone(v.users), func(u User) bool { return u.Lease != "" })
+	users := slices.DeleteFunc(slices.Clone(v.users), func(u User) bool { return u.Container == "" })
 	if len(users) == 0 {
 		users = []User{{}}
 	}
