@@ -28,13 +28,17 @@ type Devices struct {
 	root     string
 	nameless bool               // names mean other GPUs
 	byPath   map[string]gpu.BDF // on this machine
+	nodes    map[string]bool    // the last names of these paths
 	numbers  map[Number]gpu.BDF
 	slices   sliceDevices
 }
 
 // NewDevices returns the devices of the node whose files are below root.
 func NewDevices(node gpu.Node, root *hostfs.Root) Devices {
-	d := Devices{gpus: node.GPUs, root: root.Dir(), byPath: map[string]gpu.BDF{}, numbers: map[Number]gpu.BDF{}}
+	d := Devices{
+		gpus: node.GPUs, root: root.Dir(),
+		byPath: map[string]gpu.BDF{}, nodes: map[string]bool{}, numbers: map[Number]gpu.BDF{},
+	}
 	d.slices = newSliceDevices(node, root)
 	for _, g := range node.GPUs {
 		paths := slices.Clone(g.Nodes)
@@ -43,6 +47,7 @@ func NewDevices(node gpu.Node, root *hostfs.Root) Devices {
 		}
 		for _, path := range paths {
 			d.byPath[root.Join(path)] = g.BDF
+			d.nodes[filepath.Base(path)] = true
 			if device, err := root.Device(path); err == nil {
 				d.numbers[Number{device.Major, device.Minor}] = g.BDF
 			}
@@ -112,6 +117,9 @@ func (d Devices) Path(path string) []gpu.BDF {
 	}
 	return usage.Sorted(found)
 }
+
+// IsNodeName reports whether a GPU has a node of this name, such as "card1", in any directory.
+func (d Devices) IsNodeName(name []byte) bool { return d.nodes[string(name)] }
 
 // Number returns the GPU with a device number.
 func (d Devices) Number(n Number) (gpu.BDF, bool) {

@@ -28,6 +28,23 @@ const leaderEnds = "PROCFS_TEST_LEADER_ENDS"
 // duplicates makes the child have so many more descriptors.
 const duplicates = "PROCFS_TEST_DUPLICATES"
 
+// passes makes the child send what it has opened over its descriptor 3; receives makes it
+// receive as many descriptors there.
+const (
+	passes   = "PROCFS_TEST_PASSES"
+	receives = "PROCFS_TEST_RECEIVES"
+)
+
+// takes makes the child take a descriptor of another process, as "PID:DESCRIPTOR", without
+// that process.
+const takes = "PROCFS_TEST_TAKES"
+
+// maps makes the child map a page of each file that it opened, and close the file.
+const maps = "PROCFS_TEST_MAPS"
+
+// unshares makes another thread of the child open the files, with descriptors of its own.
+const unshares = "PROCFS_TEST_UNSHARES"
+
 // becomes makes the child take the name of a client to be, and run itself anew without the
 // variable once it has read a byte.
 const becomes = "PROCFS_TEST_BECOMES"
@@ -38,13 +55,15 @@ func TestMain(m *testing.M) {
 		select {}
 	}
 	if names, ok := os.LookupEnv(asChild); ok {
+		// Yama lets none but parents take descriptors, unless a process allows it.
+		unix.Prctl(unix.PR_SET_PTRACER, ^uintptr(0), 0, 0, 0)
 		stay(strings.Split(names, ":"))
 	}
 	os.Exit(m.Run())
 }
 
 func init() {
-	if os.Getenv(leaderEnds)+os.Getenv(becomes) != "" {
+	if os.Getenv(leaderEnds)+os.Getenv(becomes)+os.Getenv(unshares) != "" {
 		runtime.LockOSThread() // main stays on the first thread
 	}
 }
@@ -58,7 +77,8 @@ func become() {
 	os.Exit(6)
 }
 
-func stay(names []string) {
+// openAll opens the files, and does with them what the variables say.
+func openAll(names []string) {
 	for _, name := range names {
 		if name == "" {
 			continue
@@ -67,9 +87,76 @@ func stay(names []string) {
 		if path, ok := strings.CutPrefix(name, "@"); ok {
 			name, flags = path, unix.O_PATH|unix.O_CLOEXEC
 		}
-		if _, err := unix.Open(name, flags, 0); err != nil {
+		fd, err := unix.Open(name, flags, 0)
+		if err == nil && os.Getenv(maps) != "" {
+			if _, err = unix.Mmap(fd, 0, 4096, unix.PROT_READ, unix.MAP_PRIVATE); err == nil {
+				err = unix.Close(fd)
+			}
+		}
+		if err == nil && os.Getenv(passes) != "" {
+			err = unix.Sendmsg(3, []byte{0}, unix.UnixRights(fd), nil, 0)
+		}
+		if err != nil {
 			os.Exit(3)
 		}
+	}
+}
+
+// openAside opens the files on a thread with descriptors of its own, which stays.
+func openAside(names []string) {
+	opened := make(chan struct{})
+	go func() {
+		runtime.LockOSThread()
+		if err := unix.Unshare(unix.CLONE_FILES); err != nil {
+			os.Exit(7)
+		}
+		openAll(names)
+		close(opened)
+		select {}
+	}()
+	<-opened
+}
+
+// receiveOne waits for a descriptor that another process passes.
+func receiveOne() {
+	rights := make([]byte, unix.CmsgSpace(4))
+	_, n, _, _, err := unix.Recvmsg(3, make([]byte, 1), rights, unix.MSG_CMSG_CLOEXEC)
+	if err != nil || n != len(rights) {
+		os.Exit(8)
+	}
+}
+
+// take takes a descriptor of another process.
+func take(source string) {
+	pid, number, _ := strings.Cut(source, ":")
+	process, err := strconv.Atoi(pid)
+	if err != nil {
+		os.Exit(9)
+	}
+	descriptor, err := strconv.Atoi(number)
+	if err != nil {
+		os.Exit(9)
+	}
+	handle, err := unix.PidfdOpen(process, 0)
+	if err == nil {
+		_, err = unix.PidfdGetfd(handle, descriptor, 0)
+	}
+	if err != nil {
+		os.Exit(9)
+	}
+}
+
+func stay(names []string) {
+	if os.Getenv(unshares) == "" {
+		openAll(names)
+	} else {
+		openAside(names)
+	}
+	if os.Getenv(receives) != "" {
+		receiveOne()
+	}
+	if source := os.Getenv(takes); source != "" {
+		take(source)
 	}
 	if many, err := strconv.Atoi(os.Getenv(duplicates)); err == nil {
 		for range many {
@@ -105,7 +192,12 @@ func start(t testing.TB, open []string, env []string, args ...string) *child {
 // startAs is start with another path to this program, or to a copy.
 func startAs(t testing.TB, program string, open []string, env []string, args ...string) *child {
 	t.Helper()
-	cmd := exec.Command(program, args...)
+	return startWith(t, exec.Command(program, args...), open, env)
+}
+
+// startWith is start with a command that has more than a program and its arguments.
+func startWith(t testing.TB, cmd *exec.Cmd, open []string, env []string) *child {
+	t.Helper()
 	cmd.Env = append(append(os.Environ(), asChild+"="+strings.Join(open, ":")), env...)
 	stdin, err := cmd.StdinPipe()
 	if err != nil {

@@ -234,13 +234,33 @@ func (t *descriptorScan) pathOnly(at, name string) bool {
 	return false
 }
 
+// mayBeDevice reports whether the file with this path may be a GPU's device node. To stat
+// all files would cost as much again, and hang with a network that hangs.
+//
+// The path is the one below the root of the file's mount namespace. Once that namespace has
+// ended, as that of a container does, it is the one below the file's own mount: of a node of
+// /dev it is "/dri/card1", or "/" of a node that was mounted alone. So what counts is a path
+// in /dev, a path of a single name, and a name that a GPU's node has. A node of another name
+// outside of /dev is not seen.
+func (t *descriptorScan) mayBeDevice(path []byte) bool {
+	if len(path) == 0 || path[0] != '/' {
+		return false // a socket, a pipe
+	}
+	if bytes.HasPrefix(path, []byte("/dev/")) {
+		return string(path) != "/dev/null" // daemons have it open three times
+	}
+	last := bytes.LastIndexByte(path, '/')
+	return last == 0 || t.devices.IsNodeName(bytes.TrimSuffix(path[last+1:], []byte(deleted)))
+}
+
+// deleted ends the path of a file that has none any more.
+const deleted = " (deleted)"
+
 // gpusOf returns the GPUs of an open file, by its device number, or on a simulated node
-// by its path. Files outside of /dev are skipped: to stat a file on a network that hangs
-// would hang us.
+// by its path.
 func (t *descriptorScan) gpusOf(dir int, name string, link []byte) []gpu.BDF {
 	if t.devices.Real() {
-		// Daemons have /dev/null open three times.
-		if !bytes.HasPrefix(link, []byte("/dev/")) || string(link) == "/dev/null" {
+		if !t.mayBeDevice(link) {
 			return nil
 		}
 		if st, ok := t.stat(dir, name); ok && st.Mode&unix.S_IFMT == unix.S_IFCHR {
@@ -253,7 +273,7 @@ func (t *descriptorScan) gpusOf(dir int, name string, link []byte) []gpu.BDF {
 	if !bytes.Contains(link, []byte("/dev/")) {
 		return nil
 	}
-	found := t.devices.Path(string(bytes.TrimSuffix(link, []byte(" (deleted)"))))
+	found := t.devices.Path(string(bytes.TrimSuffix(link, []byte(deleted))))
 	if len(found) == 0 {
 		return nil
 	}

@@ -60,6 +60,6 @@ func (w *worker) isEngine(name, command, mounts string) bool {
 		return false
 	}
 	// After an upgrade the program is another file.
-	program := filepath.Base(string(bytes.TrimSuffix(w.link[:n], []byte(" (deleted)"))))
+	program := filepath.Base(string(bytes.TrimSuffix(w.link[:n], []byte(deleted))))
 	return slices.Contains(programs, program)
 }
