@@ -10,6 +10,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -107,6 +108,11 @@ func (r *scan) recordedClient(all []usage.Client, s *process, dir int) (usage.Cl
 // an error.
 func (w *worker) inspect(s process, found *inspection, most int) {
 	t := descriptorScan{worker: w, left: most}
+	// Most names of kernel threads have a "/", as "kworker/0:1". To ask is less than to look.
+	if strings.Contains(s.command, "/") && w.isKernelThread(s.name) {
+		found.complete = true
+		return
+	}
 	err := t.readFiles(s.name)
 	if t.left == most || t.gone {
 		err = t.readThreads(s.name, err)
@@ -117,6 +123,13 @@ func (w *worker) inspect(s process, found *inspection, most int) {
 		found.gpus = usage.Sorted(t.gpus)
 		found.process = w.describe(s, found.gpus)
 	}
+}
+
+// isKernelThread reports whether the kernel says that a process is its thread. No process can
+// make it say so.
+func (w *worker) isKernelThread(name string) bool {
+	s, ok := w.readStat(name)
+	return ok && s.flags&kernelThread != 0
 }
 
 // describe returns the process with its GPUs.
@@ -179,18 +192,18 @@ func (t *descriptorScan) readThreads(name string, why error) error {
 
 // readFiles reads the descriptors of a process or thread, whose directory is at.
 func (t *descriptorScan) readFiles(at string) error {
-	dir, err := openAt(t.dir, at+"/fd", unix.O_RDONLY|unix.O_DIRECTORY)
+	dir, err := openEntry(t.dir, t.pathOf(at, "/fd"), unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return err
 	}
 	defer closeFD(dir)
 	var denied error
-	first, last := t.left, ""
-	err = eachName(dir, t.names[:], func(name string) bool {
+	first := t.left
+	err = eachEntry(dir, t.names[:], func(name cstring) bool {
 		if t.left--; t.left%firstTurn == 0 {
 			t.progress.Add(1)
 		}
-		n, err := unix.Readlinkat(dir, name, t.link[:])
+		n, err := readLink(dir, name, t.link[:])
 		if err != nil {
 			// Root without CAP_SYS_PTRACE sees the names alone.
 			if isAccessDenied(err) {
@@ -200,15 +213,15 @@ func (t *descriptorScan) readFiles(at string) error {
 			}
 			return denied == nil
 		}
-		if gpus := t.gpusOf(dir, name, t.link[:n]); len(gpus) > 0 && !t.pathOnly(at, name) {
+		if gpus := t.gpusOf(dir, name, t.link[:n]); len(gpus) > 0 && !t.pathOnly(at, name.text()) {
 			t.gpus = append(t.gpus, gpus...)
 		}
-		last = name
+		t.path = append(t.path[:0], name...)
 		return t.left > 0 && t.ctx.Err() == nil
 	})
 	// A long directory is listed in parts, and ends early with its process.
 	if first-t.left >= firstTurn {
-		_, gone := unix.Readlinkat(dir, last, t.link[:])
+		_, gone := readLink(dir, t.path, t.link[:])
 		t.gone = t.gone || gone != nil
 	}
 	if denied != nil {
@@ -258,7 +271,7 @@ const deleted = " (deleted)"
 
 // gpusOf returns the GPUs of an open file, by its device number, or on a simulated node
 // by its path.
-func (t *descriptorScan) gpusOf(dir int, name string, link []byte) []gpu.BDF {
+func (t *descriptorScan) gpusOf(dir int, name cstring, link []byte) []gpu.BDF {
 	if t.devices.Real() {
 		if !t.mayBeDevice(link) {
 			return nil
@@ -285,8 +298,8 @@ func (t *descriptorScan) gpusOf(dir int, name string, link []byte) []gpu.BDF {
 }
 
 // stat is statDescriptor, and remembers if the descriptor was not there any more.
-func (t *descriptorScan) stat(dir int, name string) (unix.Statx_t, bool) {
-	st, ok := statDescriptor(dir, name)
+func (t *descriptorScan) stat(dir int, name cstring) (unix.Statx_t, bool) {
+	st, ok := statDescriptor(dir, name.text())
 	t.gone = t.gone || !ok
 	return st, ok
 }

@@ -58,8 +58,8 @@ func (b *budget) Err() error {
 // without a daemon, and what it has itself is found in time or reported as not finished.
 func TestManyDescriptors(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	many := slices.Repeat([]string{"/dev/null"}, 600)
-	many[599] = "/dev/full"
+	many := slices.Repeat([]string{"/dev/null"}, 2000) // more than one call lists
+	many[1999] = "/dev/full"
 	dir := tree(
 		t,
 		fake{pid: 20, command: "proxy", open: many},

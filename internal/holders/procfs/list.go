@@ -110,7 +110,7 @@ func processNames(dir int) ([]string, error) {
 // does not read stat, which also has the name: for stat the kernel counts threads, and
 // shims have many.
 func (w *worker) readName(s *process, mounts string, q usage.Question) {
-	text, err := readAt(w.dir, s.name+"/comm", w.text[:])
+	text, err := readEntry(w.dir, w.pathOf(s.name, "/comm"), w.text[:])
 	if err != nil {
 		s.skip, s.refused = true, isAccessDenied(err)
 		return

@@ -148,6 +148,7 @@ func TestProcesses(t *testing.T) {
 		fake{pid: 32, command: "zombie", state: "Z"},
 		fake{pid: 33, command: "idle"},
 		fake{pid: 35, command: "waits"},
+		fake{pid: 36, command: "kworker/1:0", open: []string{"/dev/full"}}, // says who is none
 	)
 	link(t, "/dev/zero", filepath.Join(dir, "33", "fd", "3"))
 	network := filepath.Join(t.TempDir(), "file")
@@ -157,6 +158,7 @@ func TestProcesses(t *testing.T) {
 	want := usage.Sight{Processes: []usage.Process{
 		{PID: 30, Command: "smi", GPUs: []gpu.BDF{gpu0}},
 		{PID: 33, Command: "idle", GPUs: []gpu.BDF{gpu0}},
+		{PID: 36, Command: "kworker/1:0", GPUs: []gpu.BDF{gpu1}},
 		{PID: 300, UID: 1000, Command: "py) (thon 3", Container: id, GPUs: []gpu.BDF{gpu0, gpu1}},
 	}}
 	p := procfs.New(dir, -1)

@@ -16,7 +16,12 @@ func readAt(dir int, path string, buf []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer unix.Close(fd)
+	defer closeFD(fd)
+	return readOnce(fd, buf)
+}
+
+// readOnce reads with a single read(2).
+func readOnce(fd int, buf []byte) ([]byte, error) {
 	for {
 		n, err := unix.Read(fd, buf)
 		if errors.Is(err, unix.EINTR) {
@@ -38,28 +43,13 @@ func openAt(dir int, path string, flags int) (int, error) {
 	}
 }
 
-// closeFD closes a directory, ignoring the error: nothing was written.
+// closeFD closes a file or directory, ignoring the error: nothing was written.
 func closeFD(fd int) { unix.Close(fd) }
 
 // eachName calls f with the names in a directory until f returns false. f may keep name;
 // buf is overwritten.
 func eachName(dir int, buf []byte, f func(name string) bool) error {
-	var names []string
-	for {
-		n, err := unix.ReadDirent(dir, buf)
-		if errors.Is(err, unix.EINTR) {
-			continue
-		}
-		if err != nil || n <= 0 {
-			return err
-		}
-		_, _, names = unix.ParseDirent(buf[:n], -1, names[:0])
-		for _, name := range names {
-			if !f(name) {
-				return nil
-			}
-		}
-	}
+	return eachEntry(dir, buf, func(name cstring) bool { return f(name.text()) })
 }
 
 // isProcessGone reports whether an error only says that the process has ended.

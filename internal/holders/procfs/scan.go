@@ -85,12 +85,8 @@ func rootHint() string {
 	return " (run as root to see them)"
 }
 
-// More workers than maxWorkers only wait for the kernel's locks. A share of fewer
-// processes than minShare is not worth another worker.
-const (
-	maxWorkers = 4
-	minShare   = 32
-)
+// minShare is how many processes are worth another worker.
+const minShare = 32
 
 // worker does a share of a scan's work; its buffers serve every process in turn.
 type worker struct {
@@ -100,6 +96,7 @@ type worker struct {
 	text    [16 << 10]byte
 	names   [16 << 10]byte
 	link    [unix.PathMax]byte
+	path    cstring
 	cmdline []byte // of maxCommand bytes, made at the first use
 }
 
@@ -116,7 +113,7 @@ func (r *scan) inParallel(ctx context.Context, dir, n int, do func(w *worker, i 
 		}
 	}
 	var others sync.WaitGroup
-	for range min(maxWorkers, runtime.GOMAXPROCS(0), n/minShare) - 1 {
+	for range min(runtime.GOMAXPROCS(0), n/minShare) - 1 {
 		others.Go(share)
 	}
 	share()

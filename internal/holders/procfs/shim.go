@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
@@ -36,8 +34,10 @@ func (p *Proc) addShimSockets(sockets map[string]string) error {
 		r.known[state] = true
 	}
 	var failed error
+	var path cstring
 	for _, name := range pids {
-		n, err := unix.Readlinkat(dir, name+"/cwd", r.buf[:])
+		path = append(append(path[:0], name...), "/cwd\x00"...)
+		n, err := readLink(dir, path, r.buf[:])
 		switch {
 		case isAccessDenied(err):
 			if err := r.unreadable(name, err); failed == nil {
