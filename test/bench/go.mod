@@ -19,6 +19,7 @@ require (
 	github.com/moby/sys/userns v0.1.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/tools v0.51.0 // indirect
+	tags.cncf.io/container-device-interface v1.1.1 // indirect
 )
 
 replace github.com/metax-ctk/container-toolkit => ../..

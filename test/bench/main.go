@@ -36,9 +36,16 @@ func run(args []string) error {
 		if err != nil {
 			return err
 		}
+	case len(args) > 0 && len(args) < 3 && args[0] == "busy":
+		rows, err := measureBusy(strings.Join(args[1:], ""))
+		if err != nil {
+			return err
+		}
+		fmt.Print(busyTable(rows))
+		return nil
 	case len(args) == 1 && args[0] == "pages":
 	default:
-		return errors.New("want: measure, or: kubernetes [FILE], or: pages")
+		return errors.New("want: measure, or: kubernetes [FILE], or: busy [FILE], or: pages")
 	}
 	results, err := loadResults()
 	if err != nil {

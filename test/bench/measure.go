@@ -42,10 +42,14 @@ func measure() (Results, error) {
 	if err := errors.Join(figures.Add(engine.Figures), figures.Add(benchmarks)); err != nil {
 		return Results{}, err
 	}
+	busy, err := measureBusy("")
+	if err != nil {
+		return Results{}, err
+	}
 	return Results{
 		Machine: machine, Docker: engine.Docker, Shim: engine.Shim,
 		Commit: commit, Date: time.Now().UTC().Format(time.DateOnly),
-		Figures: figures,
+		Figures: figures, Busy: busy,
 	}, nil
 }
 

@@ -70,7 +70,7 @@ const (
 func (p page) render(r Results) ([]byte, error) {
 	t := tables{p, r}
 	parsed, err := template.New(p.template).Option("missingkey=error").Funcs(template.FuncMap{
-		"goal": t.goalLine, "tail": t.tail, "median": t.median,
+		"goal": t.goalLine, "tail": t.tail, "median": t.median, "busy": busyLine,
 	}).ParseFS(templates, p.template)
 	if err != nil {
 		return nil, err

@@ -33,6 +33,34 @@ func TestPages(t *testing.T) {
 	}
 }
 
+// Busy hosts are on the pages once they have been measured.
+func TestBusy(t *testing.T) {
+	results, err := loadResults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ms := func(value float64) figure.Summary {
+		return figure.Summarise(figure.Nanoseconds, []float64{value * 1e6})
+	}
+	rows := []Busy{{
+		Processes: 780, Descriptors: 10_000,
+		Start: ms(25), StartCPU: ms(40), Look: ms(36), Loop: ms(30),
+	}}
+	const want = "| 780 | 10000 | 25.0 ms | 40.0 ms | 36.0 ms | 30.0 ms | 1.20 |\n\n## "
+	for _, p := range pages {
+		for _, busy := range [][]Busy{nil, rows} {
+			results.Busy = busy
+			text, err := p.render(results)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(string(text), want) != (busy != nil) {
+				t.Errorf("%s with %d rows:\n%s", p.path, len(busy), text)
+			}
+		}
+	}
+}
+
 func TestGoal(t *testing.T) {
 	const name, base = "toolkit/generate/8", "toolkit/mx-smi/8" // 20 ms beyond the base
 	for median, verdict := range map[float64]string{26.9e6: "| yes |", 27e6: "| yes |", 27.1e6: "| no |"} {

@@ -22,6 +22,7 @@ type Results struct {
 	Commit  string     `json:"commit"`
 	Date    string     `json:"date"` // of the run, as 2006-01-02 in UTC
 	Figures figure.Set `json:"figures"`
+	Busy    []Busy     `json:"busy,omitempty"`
 }
 
 // loadResults reads the results of the last run.
