@@ -3,9 +3,12 @@
 package charts
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
@@ -56,6 +59,33 @@ func TestSchedulerConfig(t *testing.T) {
 			if !strings.Contains(config.Data[file], test.want+"\n") && !strings.HasSuffix(config.Data[file], test.want) {
 				t.Errorf("%s: no %s in %s:\n%s", test.values, test.want, file, config.Data[file])
 			}
+		}
+	}
+}
+
+// TestVolcanoPlugin: with gpuAware.volcano, the ConfigMap has what Volcano's configuration needs,
+// in the types that Volcano's plugin reads, and questions may be large.
+func TestVolcanoPlugin(t *testing.T) {
+	for _, values := range []string{"volcano: true, service: {clusterIP: 10.96.0.77}, extender: {httpTimeout: 500ms}", "service: {clusterIP: 10.96.0.77}"} {
+		all := objects(t, mustRender(t, "1.34.4", "{deployExtenderGPUAware: true, gpuAware: {"+values+"}}"))
+		args := as[appsv1.DaemonSet](t, all, "DaemonSet/metax-gpu-aware").Spec.Template.Spec.Containers[0].Args
+		text, has := as[corev1.ConfigMap](t, all, "ConfigMap/metax-gpu-aware-scheduler").Data["volcano.yaml"]
+		if on := strings.HasPrefix(values, "volcano"); has != on || slices.Contains(args, "--max-body=33554432") != on {
+			t.Errorf("%s: there is a configuration: %t, the arguments are %q", values, has, args)
+		}
+		if !has {
+			continue
+		}
+		var plugins []any
+		if err := yaml.Unmarshal([]byte(text), &plugins); err != nil {
+			t.Fatal(err)
+		}
+		want := []any{map[string]any{"name": "extender", "arguments": map[string]any{
+			"extender.urlPrefix": "http://10.96.0.77:8080/volcano", "extender.predicateVerb": "predicate", "extender.prioritizeVerb": "prioritize",
+			"extender.httpTimeout": "500ms", "extender.ignorable": true, "extender.managedResources": []any{"metax-tech.com/gpu"},
+		}}}
+		if diff := cmp.Diff(want, plugins); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
 		}
 	}
 }

@@ -51,7 +51,7 @@ func flags() []cli.Flag {
 	return append([]cli.Flag{
 		&cli.StringFlag{
 			Name: "address", Value: ":8080", EnvVars: env("ADDRESS"),
-			Usage: "address on which the scheduler asks: POST /filter and /prioritize",
+			Usage: "address on which schedulers ask: POST /filter and /prioritize, and for Volcano /volcano/predicate and /volcano/prioritize",
 		},
 		&cli.StringFlag{
 			Name: "tls-cert", EnvVars: env("TLS_CERT"),
@@ -68,7 +68,7 @@ func flags() []cli.Flag {
 		},
 		&cli.Int64Flag{
 			Name: "max-body", Value: foreign.MaxQuestion, EnvVars: env("MAX_BODY"),
-			Usage: "bytes of the largest question; only with nodeCacheCapable false, questions are large",
+			Usage: "bytes of the largest question; those of Volcano are large, and with nodeCacheCapable false kube-scheduler's",
 		},
 		&cli.StringFlag{
 			Name: "resource", Value: protocol.Resource, EnvVars: env("RESOURCE"),

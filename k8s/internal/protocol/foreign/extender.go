@@ -10,8 +10,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// ErrExtender reports a question of kube-scheduler that is not of its form.
+// ErrExtender reports a question of a scheduler that is not of its form.
 var ErrExtender = errors.New("invalid question of a scheduler")
+
+var errNoPod = errors.New("it has no pod")
 
 // ExtenderArgs is what kube-scheduler asks an extender: ExtenderArgs of
 // k8s.io/kube-scheduler/extender/v1. The scheduler names the nodes in NodeNames if the
@@ -70,7 +72,7 @@ const (
 // decoded. The error is an ErrExtender.
 func ParseExtenderArgs(text []byte, resource corev1.ResourceName, annotations ...string) (a ExtenderArgs, err error) {
 	if !json.Valid(text) {
-		return ExtenderArgs{}, fmt.Errorf("%w: it is not JSON", ErrExtender)
+		return ExtenderArgs{}, fmt.Errorf("%w: %w", ErrExtender, errNotJSON)
 	}
 	err = eachMember(text, func(name string, value []byte) error {
 		switch {
@@ -87,11 +89,11 @@ func ParseExtenderArgs(text []byte, resource corev1.ResourceName, annotations ..
 		}
 		return nil
 	})
+	if err == nil && a.Pod == nil {
+		err = errNoPod
+	}
 	if err != nil {
 		return ExtenderArgs{}, fmt.Errorf("%w: %w", ErrExtender, err)
-	}
-	if a.Pod == nil {
-		return ExtenderArgs{}, fmt.Errorf("%w: it has no pod", ErrExtender)
 	}
 	return a, nil
 }

@@ -119,4 +119,4 @@ func (q *body) readText() (text []byte, code int, err error) {
 // firstRead is the size of the first part of a question that is read.
 const firstRead = 4 << 10
 
-var errTooLarge = errors.New("the question is too large: set nodeCacheCapable to true, or raise --max-body")
+var errTooLarge = errors.New("the question is too large: raise --max-body, or set nodeCacheCapable to true for kube-scheduler")

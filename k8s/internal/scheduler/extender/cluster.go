@@ -58,8 +58,9 @@ var annotations = [4]string{
 }
 
 // Judge judges the nodes with these names for a request. A node that is not known yet fits:
-// the scheduler knows it.
-func (c *Cluster) Judge(names []string, r nodescore.Request) []nodescore.Judgement {
+// the scheduler knows it. placed are pods, by node, that the scheduler has placed there and may
+// not have bound yet.
+func (c *Cluster) Judge(names []string, placed map[string][]*corev1.Pod, r nodescore.Request) []nodescore.Judgement {
 	all := make([]nodescore.Judgement, len(names))
 	nodes := make([]nodescore.Node, len(names))
 	c.mu.Lock()
@@ -67,7 +68,7 @@ func (c *Cluster) Judge(names []string, r nodescore.Request) []nodescore.Judgeme
 	for i, name := range names {
 		if e := c.nodes[name]; e != nil {
 			e.Recent = e.Recent.At(now)
-			nodes[i] = e.Node
+			nodes[i] = c.addPlaced(e.Node, placed[name], now)
 		}
 	}
 	c.mu.Unlock()
@@ -82,6 +83,20 @@ func (c *Cluster) Judge(names []string, r nodescore.Request) []nodescore.Judgeme
 		all[i] = c.shapes.Judge(n, r)
 	}
 	return all
+}
+
+// addPlaced returns the node with pods that are to be bound to it.
+func (c *Cluster) addPlaced(n nodescore.Node, pods []*corev1.Pod, now time.Time) nodescore.Node {
+	for _, pod := range pods {
+		uid := string(pod.UID)
+		if c.pods[pod.Namespace+"/"+pod.Name].uid == uid { // it is bound
+			continue
+		}
+		r, _ := nodescore.RequestOf(pod, c.resource, c.policy)
+		n.Requested += r.GPUs
+		n.Recent = n.Recent.Place(uid, r, now)
+	}
+	return n
 }
 
 // Problems returns what is wrong with what the nodes with GPUs publish, by name. A node with

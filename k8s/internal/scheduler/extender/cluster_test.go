@@ -103,7 +103,7 @@ func TestCluster(t *testing.T) {
 		if err := step.do(); err != nil {
 			t.Fatal(err)
 		}
-		j := c.Judge([]string{"n"}, nodescore.Request{GPUs: 4, Policy: key.Spread})[0]
+		j := c.Judge([]string{"n"}, nil, nodescore.Request{GPUs: 4, Policy: key.Spread})[0]
 		got := j.Reason
 		if j.Offer != nil {
 			got = fmt.Sprint(j.Offer.Key.GPUs)

@@ -11,12 +11,14 @@ import (
 	"sync/atomic"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol/foreign"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/scheduler/nodescore"
 )
 
-// Extender answers kube-scheduler.
+// Extender answers kube-scheduler and Volcano.
 type Extender struct {
 	Cluster *Cluster
 	// Questions hears of each question; nil does not.
@@ -42,12 +44,22 @@ const (
 	maxBuffered = 4         // how many times MaxBody all questions may have in memory
 )
 
-// Handler answers POST /filter and /prioritize.
+// form reads the text of a question, and returns its pod and what is said to it.
+type form func(text []byte) (*corev1.Pod, decision, error)
+
+// decision returns the answer to a question, once the request of its pod is known.
+type decision func(nodescore.Request) any
+
+// Handler answers POST /filter and /prioritize of kube-scheduler, and POST /volcano/predicate
+// and /volcano/prioritize of Volcano.
 func (e *Extender) Handler() http.Handler {
 	mux := http.NewServeMux()
 	small, large := make(chan struct{}, maxPlaces), make(chan struct{}, maxPlaces)
 	memory := &budget{limit: maxBuffered * e.MaxBody}
-	for verb, decide := range map[string]decision{"filter": e.filter, "prioritize": e.prioritize} {
+	for verb, read := range map[string]form{
+		"filter": e.readKube(e.filter), "prioritize": e.readKube(e.prioritize),
+		"volcano/predicate": e.readVolcano(e.fit), "volcano/prioritize": e.readVolcano(e.score),
+	} {
 		mux.HandleFunc("POST /"+verb, func(w http.ResponseWriter, r *http.Request) {
 			began := time.Now()
 			body := memory.openBody(w, r, e.MaxBody)
@@ -58,7 +70,7 @@ func (e *Extender) Handler() http.Handler {
 				places = large
 			}
 			if err == nil {
-				text, code, err = e.answer(body.ctx, places, text, decide)
+				text, code, err = e.answer(body.ctx, places, text, read)
 			}
 			if err != nil {
 				e.fail(w, verb, code, err)
@@ -72,12 +84,9 @@ func (e *Extender) Handler() http.Handler {
 	return mux
 }
 
-// decision is what one verb says to a question.
-type decision func(foreign.ExtenderArgs, nodescore.Request) any
-
 // answer returns the answer to the text of a question. The code is that of the error.
 func (e *Extender) answer(ctx context.Context, places chan struct{}, text []byte,
-	decide decision,
+	read form,
 ) (answer []byte, code int, err error) {
 	late := time.NewTimer(placeTime)
 	defer late.Stop()
@@ -89,22 +98,22 @@ func (e *Extender) answer(ctx context.Context, places chan struct{}, text []byte
 	case <-late.C:
 		return nil, http.StatusServiceUnavailable, errBusy
 	}
-	args, err := foreign.ParseExtenderArgs(text, e.Cluster.resource, podAnnotations...)
+	pod, decide, err := read(text)
 	if err != nil {
 		return nil, http.StatusBadRequest, err
 	}
 	if e.Questions != nil {
-		e.Questions.Ask(args.Pod)
+		e.Questions.Ask(pod)
 	}
 	if err := e.Ready(); err != nil {
 		return nil, http.StatusServiceUnavailable, err
 	}
-	request, mistakes := nodescore.RequestOf(args.Pod, e.Cluster.resource, e.Cluster.policy)
+	request, mistakes := nodescore.RequestOf(pod, e.Cluster.resource, e.Cluster.policy)
 	for _, mistake := range mistakes {
-		e.Log.Debug("an annotation of a pod does not count", "pod", args.Pod.Name, "namespace", args.Pod.Namespace, "reason",
+		e.Log.Debug("an annotation of a pod does not count", "pod", pod.Name, "namespace", pod.Namespace, "reason",
 			mistake.Error())
 	}
-	answer, err = json.Marshal(decide(args, request))
+	answer, err = json.Marshal(decide(request))
 	return answer, http.StatusInternalServerError, err
 }
 
@@ -127,11 +136,19 @@ func (e *Extender) fail(w http.ResponseWriter, verb string, code int, err error)
 	http.Error(w, err.Error(), code)
 }
 
+// readKube reads questions of kube-scheduler.
+func (e *Extender) readKube(decide func(foreign.ExtenderArgs, nodescore.Request) any) form {
+	return func(text []byte) (*corev1.Pod, decision, error) {
+		args, err := foreign.ParseExtenderArgs(text, e.Cluster.resource, podAnnotations...)
+		return args.Pod, func(r nodescore.Request) any { return decide(args, r) }, err
+	}
+}
+
 func (e *Extender) filter(args foreign.ExtenderArgs, r nodescore.Request) any {
 	if r.GPUs == 0 {
 		return args.Keep(func(int) bool { return true })
 	}
-	judged := e.Cluster.Judge(args.Names(), r)
+	judged := e.Cluster.Judge(args.Names(), nil, r)
 	answer := args.Keep(func(i int) bool { return judged[i].Fits })
 	answer.FailedNodes, answer.FailedAndUnresolvableNodes = map[string]string{}, map[string]string{}
 	for _, j := range judged {
@@ -152,20 +169,23 @@ func (e *Extender) filter(args foreign.ExtenderArgs, r nodescore.Request) any {
 func (e *Extender) prioritize(args foreign.ExtenderArgs, r nodescore.Request) any {
 	names := args.Names()
 	answer := make([]foreign.HostPriority, len(names))
+	ranks := e.rank(names, nil, r)
 	for i, name := range names {
-		answer[i].Host = name
+		answer[i] = foreign.HostPriority{Host: name, Score: int64(ranks[i])}
 	}
+	return answer
+}
+
+// rank returns the rank of each node: 0 to nodescore.MaxRank.
+func (e *Extender) rank(names []string, placed map[string][]*corev1.Pod, r nodescore.Request) []int {
 	if r.GPUs == 0 {
-		return answer
+		return make([]int, len(names))
 	}
-	judged := e.Cluster.Judge(names, r)
+	judged := e.Cluster.Judge(names, placed, r)
+	e.Metrics.countJudgements(judged)
 	var weights protocol.Weights
 	if w := e.weights.Load(); w != nil {
 		weights = *w
 	}
-	for i, rank := range nodescore.Ranks(judged, r, weights) {
-		answer[i].Score = int64(rank)
-	}
-	e.Metrics.countJudgements(judged)
-	return answer
+	return nodescore.Ranks(judged, r, weights)
 }

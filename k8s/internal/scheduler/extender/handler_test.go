@@ -87,7 +87,7 @@ func TestHandler(t *testing.T) {
 		{"prioritize, none", "prioritize", question(t, 4), 200, `[]`},
 		{"nonsense", "filter", "{", 400, "invalid question of a scheduler: it is not JSON"},
 		{"no pod", "prioritize", "{}", 400, "invalid question of a scheduler: it has no pod"},
-		{"too large", "filter", question(t, 4, strings.Repeat("x", 1<<17)), 413, "the question is too large: set nodeCacheCapable to true, or raise --max-body"},
+		{"too large", "filter", question(t, 4, strings.Repeat("x", 1<<17)), 413, "the question is too large: raise --max-body, or set nodeCacheCapable to true for kube-scheduler"},
 		{"another verb", "bind", "{}", 404, "404 page not found"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -43,6 +43,8 @@ func hostile() map[string]string {
 		"a number":    `{"Pod":{"spec":{"containers":[{"resources":{"limits":{"metax-tech.com/gpu":` + strings.Repeat("9", 2_000_000) + `}}}]}},"NodeNames":["domain"]}`,
 		"depth":       `{"Pod":` + strings.Repeat("[", 2_500_000),
 		"too large":   `{"Pod":{},"x":"` + strings.Repeat("x", 8<<20),
+		"tasks":       `{"task":{"Pod":{}},"nodes":[{"Tasks":{` + strings.Repeat(`"":{"Status":2,"Pod":{}},`, 100_000) + `"":null}}]}`,
+		"a deep task": `{"nodes":[{"Name":"domain"}],"task":{"Pod":` + strings.Repeat(`{"spec":`, 300_000),
 	}
 }
 
@@ -100,6 +102,7 @@ func TestHostile(t *testing.T) {
 	for _, text := range hostile() {
 		texts = append(texts, text)
 	}
+	paths := []string{"filter", "volcano/prioritize"}
 	for i := range 16 {
 		strangers.Go(func() {
 			for j := i; j < questions; j += 16 {
@@ -108,7 +111,8 @@ func TestHostile(t *testing.T) {
 					continue
 				}
 				text := texts[j%len(texts)]
-				fmt.Fprintf(c, "POST /filter HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", len(text), text)
+				path := paths[j/len(texts)%len(paths)]
+				fmt.Fprintf(c, "POST /%s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", path, len(text), text)
 				_ = c.SetReadDeadline(time.Now().Add(20 * time.Second))
 				_, _ = http.ReadResponse(bufio.NewReader(c), nil)
 				c.Close()

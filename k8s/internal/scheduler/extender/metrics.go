@@ -50,7 +50,7 @@ func NewMetrics(r prometheus.Registerer, c *Cluster) *Metrics {
 		Help: "Pods with GPUs that a scheduler of --scheduler placed without a question.",
 	}, []string{"scheduler"})
 	r.MustRegister(m.answers, m.seconds, m.refusals, m.measures, m.config, m.unasked, collector{c})
-	for _, verb := range []string{"filter", "prioritize"} {
+	for _, verb := range []string{"filter", "prioritize", "volcano/predicate", "volcano/prioritize"} {
 		for _, result := range []string{"ok", "error"} {
 			m.answers.WithLabelValues(verb, result)
 		}

@@ -45,3 +45,20 @@ extenders:
       - name: metax-tech.com/gpu
         ignoredByScheduler: false
 {{- end }}
+
+{{/* volcanoPlugin .: an item of the plugins in Volcano's volcano-scheduler.conf. */}}
+{{- define "metax.volcanoPlugin" -}}
+{{- $extender := .Values.gpuAware.extender -}}
+- name: extender
+  arguments:
+    extender.urlPrefix: {{ include "metax.awareAddress" . }}/volcano
+    # A question for each node and pod. With hundreds of nodes, leave it out: then gpu-aware refuses no node.
+    extender.predicateVerb: predicate
+    extender.prioritizeVerb: prioritize
+    extender.httpTimeout: {{ $extender.httpTimeout }}
+    # true: without gpu-aware, pods are placed by Volcano alone.
+    extender.ignorable: {{ $extender.ignorable }}
+    # Only pods with GPUs are asked about.
+    extender.managedResources:
+      - metax-tech.com/gpu
+{{- end }}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package foreign
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// words are what the tests compare of a question: the pod, and each node with the pods that are
+// placed on it.
+func (a VolcanoArgs) words() string {
+	words := []string{a.Pod.Name}
+	for _, n := range a.Nodes {
+		word := n.Name
+		for _, pod := range n.Placed {
+			word += "+" + pod.Name
+		}
+		words = append(words, word)
+	}
+	return strings.Join(words, " ")
+}
+
+func TestVolcanoArgs(t *testing.T) {
+	task := func(status, name string) string {
+		return `{"Job":"j","Status":` + status + `,"LastTransaction":{"Status":2},"Pod":{"metadata":{"name":"` + name + `"}}}`
+	}
+	ask := func(rest string) string { return `{"task":` + task("1", "p") + rest + `}` }
+	const invalid = "invalid question of a scheduler: "
+	for name, c := range map[string]struct{ text, want string }{
+		"predicate":          {ask(`,"node":{"Name":"a","Node":{"x":[{"Name":"b"}]},"Tasks":{}}`), "p a"},
+		"prioritize":         {ask(`,"nodes":[{"Name":"a"},{"Name":"b","Others":null}]`), "p a b"},
+		"allocated":          {ask(`,"nodes":[{"Name":"a","Tasks":{"u":` + task("2", "one") + `,"v":` + task("8", "two") + `,"w":` + task("16", "three") + `}}]`), "p a+one+two+three"},
+		"running":            {ask(`,"node":{"Name":"a","Tasks":{"u":` + task("32", "x") + `,"v":` + task("4", "pipelined") + `,"w":` + task(`"2"`, "y") + `}}`), "p a"},
+		"any order":          {`{"nodes":[{"Tasks":null,"Name":"a"}],"task":{"Pod":{"metadata":{"name":"p"}},"Status":1}}`, "p a"},
+		"the last one":       {ask(`,"nodes":[{"Name":"a"}],"nodes":[{"Name":"b"}]`), "p b"},
+		"no node":            {ask(""), "p"},
+		"null":               {ask(`,"nodes":null`), "p"},
+		"a node that is not": {ask(`,"node":null`), "p "},
+		"quotes":             {ask(`,"node":{"Node":{"a":"\"}\\","b":"\\\\"},"Name":"a\"b"}`), `p a"b`},
+		"white space":        {" {\t\"task\" : " + task("1", "p") + " , \"node\" : { \"Name\" : \"a\" } }\n", "p a"},
+		"what nobody reads":  {ask(`,"node":{"Name":"a","Node":{"x":01e}}`), "p a"},
+		"no pod":             {`{"nodes":[{"Name":"a"}]}`, invalid + "it has no pod"},
+		"no pod in the task": {`{"task":{"Status":1,"Pod":null}}`, invalid + "it has no pod"},
+		"kube-scheduler's":   {`{"Pod":{},"NodeNames":["a"]}`, invalid + "it has no pod"},
+		"empty":              {"", invalid + "want an object"},
+		"a rest":             {ask("") + "}", invalid + "it is not JSON"},
+		"cut":                {strings.TrimSuffix(ask(`,"nodes":[{"Name":"a"`), "}"), invalid + `"nodes": it is not JSON`},
+		"cut in a string":    {`{"task":{"Pod":{"a":"\"`, invalid + `"task": it is not JSON`},
+		"no colon":           {`{"task" 1}`, invalid + "it is not JSON"},
+		"a name is missing":  {`{1:2}`, invalid + "it is not JSON"},
+		"no comma":           {`{"a":1 "b":2}`, invalid + "it is not JSON"},
+		"a pod that is not":  {`{"task":{"Pod":{"metadata":tru}}}`, invalid + `"task": it is not JSON`},
+		"another form":       {`[]`, invalid + "want an object"},
+		"not nodes":          {ask(`,"nodes":"a"`), invalid + `"nodes": want a list`},
+		"not a node":         {ask(`,"nodes":["a"]`), invalid + `"nodes": want an object`},
+		"not a name":         {ask(`,"node":{"Name":1}`), invalid + `"node": want a string`},
+		"not a pod":          {`{"task":{"Pod":[]}}`, invalid + `"task": Pod: want an object`},
+		"a long name":        {ask(`,"node":{"Name":"` + strings.Repeat("x", 254) + `"}`), invalid + `"node": a name is longer than 253 bytes`},
+		"many nodes":         {ask(`,"nodes":[` + strings.Repeat("{},", 5000) + "{}]"), invalid + `"nodes": more than 5000 nodes`},
+		"many pods":          {ask(`,"nodes":[{"Tasks":{` + strings.Repeat(`"":{"Status":2,"Pod":{}},`, 5000) + `"":{"Status":2,"Pod":{}}}}]`), invalid + `"nodes": more than 5000 pods are placed`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, err := ParseVolcanoArgs([]byte(c.text), "x")
+			got := fmt.Sprint(err)
+			if err == nil {
+				got = a.words()
+			}
+			if got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}
+
+// TestVolcanoMemory: what is skipped or refused costs no memory.
+func TestVolcanoMemory(t *testing.T) {
+	const end = `,"task":{"Pod":{}}}`
+	for name, text := range map[string]string{
+		"nodes":      `{"nodes":[{"Name":"a","Node":{"x":[` + strings.Repeat(`{"y":"z"},`, 200_000) + `{}]}}]` + end,
+		"tasks":      `{"nodes":[{"Tasks":{` + strings.Repeat(`"":{"Status":32,"Pod":{}},`, 80_000) + `"":null}}]` + end,
+		"containers": `{"node":{},"task":{"Pod":{"spec":{"containers":[` + strings.Repeat("{},", 700_000) + `{}]}}}}`,
+		"quotes":     `{"x":"` + strings.Repeat(`\"`, 1_000_000) + `"` + end,
+		"escapes":    `{"x":"` + strings.Repeat(`\\`, 1_000_000) + `"` + end,
+		"depth":      `{"x":` + strings.Repeat("[", 1_000_000) + strings.Repeat("]", 1_000_000) + end,
+	} {
+		question := []byte(text)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := ParseVolcanoArgs(question, "metax-tech.com/gpu", "a")
+		runtime.ReadMemStats(&after)
+		if (err != nil) != (name == "containers") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if used := after.TotalAlloc - before.TotalAlloc; used > 2<<20 {
+			t.Errorf("%s: %d KiB for a question of %d KiB", name, used>>10, len(text)>>10)
+		}
+	}
+}
+
+func FuzzParseVolcanoArgs(f *testing.F) {
+	f.Add([]byte(`{"task":{"Status":1,"Pod":{"spec":{"containers":[{"resources":{"limits":{"metax-tech.com/gpu":"4"}}}]}}},"nodes":[{"Name":"a","Tasks":{"u":{"Status":2,"Pod":{}}}},null]}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		a, err := ParseVolcanoArgs(text, "metax-tech.com/gpu", "a")
+		switch {
+		case err != nil && !errors.Is(err, ErrExtender):
+			t.Error(err)
+		case err == nil && (a.Pod == nil || len(a.Nodes) > maxNodes):
+			t.Errorf("%+v", a)
+		}
+	})
+}
