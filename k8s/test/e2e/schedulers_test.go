@@ -4,6 +4,8 @@ package e2e
 
 import (
 	"context"
+	"crypto/sha256"
+	"debug/buildinfo"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -23,13 +25,23 @@ const (
 	koordinatorVariable = "METAX_E2E_KOORD"
 )
 
-// scheduler is the path of a program that is not part of this source tree.
+// scheduler is the path of a program that is not part of this source tree. Its version goes to
+// the row's output.
 func scheduler(t *testing.T, variable string) string {
 	t.Helper()
 	path := os.Getenv(variable)
 	if path == "" {
 		t.Skip(variable + " does not name the scheduler's program")
 	}
+	info, err := buildinfo.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%s: %s %s, %s, sha256 %x", path, info.Main.Path, info.Main.Version, info.GoVersion, sha256.Sum256(text))
 	return path
 }
 
