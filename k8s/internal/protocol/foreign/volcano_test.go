@@ -5,6 +5,7 @@ package foreign
 import (
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -76,6 +77,26 @@ func TestVolcanoArgs(t *testing.T) {
 	}
 }
 
+// TestVolcanoRecorded reads questions of Volcano's scheduler (ed72c7c) as its own types make
+// them of a pod, a node, and another node on which the session has allocated a pod of the same
+// gang.
+func TestVolcanoRecorded(t *testing.T) {
+	for name, want := range map[string]string{"predicate": "next free", "prioritize": "next free gang+first"} {
+		text, err := os.ReadFile("testdata/volcano-" + name + ".json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := ParseVolcanoArgs(text, "metax-tech.com/gpu", "metax-ctk.io/policy")
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := a.Pod.Spec.Containers[0].Resources.Limits["metax-tech.com/gpu"]
+		if a.words() != want || q.Value() != 4 || a.Pod.Annotations["metax-ctk.io/policy"] != "binpack" || a.Pod.Spec.SchedulerName != "volcano" {
+			t.Errorf("%s: %s, %s, %+v", name, a.words(), q.String(), a.Pod)
+		}
+	}
+}
+
 // TestVolcanoMemory: what is skipped or refused costs no memory.
 func TestVolcanoMemory(t *testing.T) {
 	const end = `,"task":{"Pod":{}}}`
@@ -102,6 +123,13 @@ func TestVolcanoMemory(t *testing.T) {
 }
 
 func FuzzParseVolcanoArgs(f *testing.F) {
+	for _, name := range []string{"predicate", "prioritize"} {
+		text, err := os.ReadFile("testdata/volcano-" + name + ".json")
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
 	f.Add([]byte(`{"task":{"Status":1,"Pod":{"spec":{"containers":[{"resources":{"limits":{"metax-tech.com/gpu":"4"}}}]}}},"nodes":[{"Name":"a","Tasks":{"u":{"Status":2,"Pod":{}}}},null]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		a, err := ParseVolcanoArgs(text, "metax-tech.com/gpu", "a")

@@ -3,11 +3,16 @@
 package extender
 
 import (
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
+	"os"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -30,7 +35,7 @@ func BenchmarkQuestions(b *testing.B) {
 			}
 			names = append(names, n.Name)
 		}
-		e := &Extender{Cluster: c, Ready: func() error { return nil }, MaxBody: 1 << 24, Log: slog.New(slog.DiscardHandler), Metrics: NewMetrics(prometheus.NewRegistry(), c)}
+		e := &Extender{Cluster: c, Ready: func() error { return nil }, MaxBody: 1 << 25, Log: slog.New(slog.DiscardHandler), Metrics: NewMetrics(prometheus.NewRegistry(), c)}
 		h := e.Handler()
 		for _, verb := range []string{"filter", "prioritize"} {
 			b.Run(fmt.Sprintf("%s/%d", verb, size), func(b *testing.B) {
@@ -43,5 +48,46 @@ func BenchmarkQuestions(b *testing.B) {
 				}
 			})
 		}
+		b.Run(fmt.Sprintf("volcano/prioritize/%d", size), func(b *testing.B) {
+			body := recorded(b, names)
+			if code, got := ask(h, "volcano/prioritize", body); code != http.StatusOK {
+				b.Fatal(got)
+			}
+			b.SetBytes(int64(len(body)))
+			var took []float64
+			for b.Loop() {
+				began := time.Now()
+				ask(h, "volcano/prioritize", body)
+				took = append(took, float64(time.Since(began).Microseconds())/1000)
+			}
+			slices.Sort(took)
+			b.ReportMetric(took[len(took)*99/100], "p99-ms")
+		})
 	}
+}
+
+// recorded is the recorded question of Volcano about nodes with these names, each as large as the
+// recorded one.
+func recorded(b *testing.B, names []string) string {
+	b.Helper()
+	text, err := os.ReadFile("../../protocol/foreign/testdata/volcano-prioritize.json")
+	if err != nil {
+		b.Fatal(err)
+	}
+	var q struct {
+		Task  json.RawMessage   `json:"task"`
+		Nodes []json.RawMessage `json:"nodes"`
+	}
+	if err := json.Unmarshal(text, &q); err != nil {
+		b.Fatal(err)
+	}
+	node := string(q.Nodes[0])
+	q.Nodes = nil
+	for _, name := range names {
+		q.Nodes = append(q.Nodes, json.RawMessage(strings.Replace(node, `"Name":"free"`, `"Name":"`+name+`"`, 1)))
+	}
+	if text, err = json.Marshal(q); err != nil {
+		b.Fatal(err)
+	}
+	return string(text)
 }

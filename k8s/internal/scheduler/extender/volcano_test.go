@@ -4,6 +4,8 @@ package extender
 
 import (
 	"encoding/json"
+	"net/http"
+	"os"
 	"strings"
 	"testing"
 
@@ -79,5 +81,19 @@ func TestVolcano(t *testing.T) {
 				t.Errorf("got  %d %s\nwant %d %s", code, got, c.code, c.want)
 			}
 		})
+	}
+}
+
+// TestVolcanoRecorded answers what Volcano's own types make: its nodes are not known here.
+func TestVolcanoRecorded(t *testing.T) {
+	_, h, _ := serve(t)
+	for verb, want := range map[string]string{"predicate": `{"status":"","code":0}`, "prioritize": `{"nodeScore":{"free":0,"gang":0}}`} {
+		text, err := os.ReadFile("../../protocol/foreign/testdata/volcano-" + verb + ".json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if code, got := ask(h, "volcano/"+verb, string(text)); code != http.StatusOK || got != want {
+			t.Errorf("%s: %d %s", verb, code, got)
+		}
 	}
 }
