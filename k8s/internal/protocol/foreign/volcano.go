@@ -38,8 +38,8 @@ const (
 	VolcanoNeverFits = 3
 )
 
-// VolcanoScores is the answer how good nodes are: PrioritizeResponse of Volcano. NodeScore must
-// not be nil; Volcano places no pod then.
+// VolcanoScores is the answer how good nodes are: PrioritizeResponse of Volcano. NodeScore
+// must not be nil; Volcano places no pod then.
 type VolcanoScores struct {
 	NodeScore map[string]float64 `json:"nodeScore"`
 }

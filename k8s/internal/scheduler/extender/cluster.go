@@ -58,8 +58,8 @@ var annotations = [4]string{
 }
 
 // Judge judges the nodes with these names for a request. A node that is not known yet fits:
-// the scheduler knows it. placed are pods, by node, that the scheduler has placed there and may
-// not have bound yet.
+// the scheduler knows it. placed are pods, by node, that the scheduler has placed there and
+// may not have bound yet.
 func (c *Cluster) Judge(names []string, placed map[string][]*corev1.Pod, r nodescore.Request) []nodescore.Judgement {
 	all := make([]nodescore.Judgement, len(names))
 	nodes := make([]nodescore.Node, len(names))

@@ -11,8 +11,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/scheduler/nodescore"
 )
 
-// volcanoPoint is what a rank is worth to Volcano, which has no weight for its plugin extender:
-// as much as to kube-scheduler with the weight 500, more than the other plugins have together.
+// volcanoPoint is what a rank is worth to Volcano, which has no weight for its plugin
+// extender: as much as to kube-scheduler with the weight 500, more than the other plugins
+// have together.
 const volcanoPoint = 5000
 
 var errNoNode = errors.New("invalid question of Volcano: it has no node")
