@@ -23,6 +23,7 @@ import (
 const (
 	hamiVariable        = "METAX_E2E_HAMI"
 	koordinatorVariable = "METAX_E2E_KOORD"
+	volcanoVariable     = "METAX_E2E_VOLCANO"
 )
 
 // scheduler is the path of a program that is not part of this source tree. Its version goes to
