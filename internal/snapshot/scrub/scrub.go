@@ -4,6 +4,7 @@ package scrub
 
 import (
 	"cmp"
+	_ "embed"
 	"fmt"
 	"regexp"
 	"slices"
@@ -51,9 +52,10 @@ func New() *Scrubber {
 
 // commonWords are words that identify nobody as a name, because they are common in
 // texts or occur in stand-ins.
-var commonWords = strings.Fields(`localhost localdomain local host node gpu gpus docker containerd podman crio cdi metax maca mxdriver opt
-	dev etc usr var run lib bin sys proc home root tmp dri card none true false null name path kind version default debian ubuntu linux
-	user alias image container mail address key scrubbed`)
+var commonWords = strings.Fields(commonText)
+
+//go:embed common.txt
+var commonText string
 
 // formatWords are words that parsers read in files and answers. Where they read, such a word
 // is not a name, although a host or a user may have it; numbered matches heads of columns,
