@@ -21,17 +21,17 @@ var (
 // TestParse: only a message that the kernel wrote, of the whole form, is one.
 func TestParse(t *testing.T) {
 	of := func(module, level, text string) kmsg.Message {
-		return kmsg.Message{BDF: gpuAt0e, Module: module, Level: level, Text: text}
+		return kmsg.Message{BDF: gpuAt0e, Module: module, Level: level, Text: text, Time: 99}
 	}
 	for record, want := range map[string]kmsg.Message{
 		"3,7,99,-;METAX.B0E00.SMI.ERROR temperature out of range":                        of("SMI", "ERROR", "temperature out of range"),
 		"3,7,99,-;MXGVM.B0E00.V3.MBX.ALERT x\n SUBSYSTEM=pci\n DEVICE=+pci:0000:0e:00.0": of("MBX", "ALERT", "x"),
 		"4,7,99,c,caller=T1;MXCD.B0E00.D0.V12.IOCTL.ERROR a\tb":                          of("IOCTL", "ERROR", "a b"),
 		"3,7,99,-;METAX.B14F10.SMI.ERROR y": {
-			BDF: gpu.BDF{Domain: 1, Bus: 0x4f, Device: 2}, Module: "SMI", Level: "ERROR", Text: "y",
+			BDF: gpu.BDF{Domain: 1, Bus: 0x4f, Device: 2}, Module: "SMI", Level: "ERROR", Text: "y", Time: 99,
 		},
 		"3,7,99,-;MXCD.B0E00.D0.IOCTL.ERROR EID (0000:0e:00.0): 0x2202, device array empty, 1": {
-			BDF: gpuAt0e, Module: "IOCTL", Level: "ERROR", EID: 0x2202, Text: "device array empty, 1",
+			BDF: gpuAt0e, Module: "IOCTL", Level: "ERROR", EID: 0x2202, Text: "device array empty, 1", Time: 99,
 		},
 		// of user space: facility 1, and the greatest
 		"11,7,99,-;METAX.B0E00.SMI.ERROR x":  {},
@@ -115,6 +115,41 @@ func TestCounters(t *testing.T) {
 	}
 	if got := l.Counters(gpu.BDF{Bus: 0x0f}); got != nil {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestErrors: each module, level and EID is counted, with the time of the last message. Of too
+// many EIDs, the oldest count as the rest of their module.
+func TestErrors(t *testing.T) {
+	var l kmsg.Log
+	sequence := 0
+	add := func(text string) {
+		sequence++
+		l.Add(fmt.Sprintf("3,%d,%d,-;%s", sequence, 1000+sequence, text), node)
+	}
+	add("METAX.B0E00.SMI.ERROR a")
+	add("METAX.B0E00.SMI.ERROR EID (0000:0e:00.0): 0x7, b")
+	add("METAX.B0E00.SMI.ERROR c")
+	add("METAX.B0E00.SMI.ALERT EID (0000:0e:00.0): 0x7, d")
+	add("METAX.B0E00.SMI.ERROR EID (0000:0e:00.0): 0x7, e")
+	want := []kmsg.Error{
+		{Module: "SMI", Level: "ERROR", EID: 7, Text: "b", Count: 2, Last: 1005},
+		{Module: "SMI", Level: "ALERT", EID: 7, Text: "d", Count: 1, Last: 1004},
+		{Module: "SMI", Level: "ERROR", Text: "a", Count: 2, Last: 1003},
+	}
+	if diff := cmp.Diff(want, l.GPUs[0].Errors); diff != "" {
+		t.Error(diff)
+	}
+	for i := range 16 {
+		add(fmt.Sprintf("METAX.B0E00.VM.ERROR EID (0000:0e:00.0): 0x%x, f", 100+i))
+	}
+	rest := l.GPUs[0].Errors[16:]
+	want = []kmsg.Error{
+		{Module: "SMI", Level: "ALERT", Text: "d", Count: 1, Last: 1004},
+		{Module: "SMI", Level: "ERROR", Text: "a", Count: 4, Last: 1005},
+	}
+	if diff := cmp.Diff(want, rest); diff != "" {
+		t.Error(diff)
 	}
 }
 

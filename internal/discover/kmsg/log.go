@@ -3,9 +3,8 @@
 package kmsg
 
 import (
-	"maps"
+	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
@@ -23,21 +22,25 @@ type Log struct {
 
 // Count are the messages about one GPU.
 type Count struct {
-	BDF    gpu.BDF        `json:"bdf"`
-	Errors map[string]int `json:"errors"` // by module and level: "SMI.ERROR"
-	// EIDs are the last of them, the newest first, each once.
-	EIDs []EID `json:"eids,omitempty"`
+	BDF gpu.BDF `json:"bdf"`
+	// Errors have each module, level and EID once, the newest first.
+	Errors []Error `json:"errors"`
 }
 
-// EID is a number that the driver gave an error, and its first text.
-type EID struct {
-	Number uint32 `json:"number"`
-	Text   string `json:"text"`
+// Error are the messages about one GPU of the same module, level and EID.
+type Error struct {
+	Module string `json:"module"`
+	Level  string `json:"level"`         // ERROR or ALERT
+	EID    uint32 `json:"eid,omitempty"` // 0 without one, and for those before the last maxEIDs
+	Text   string `json:"text"`          // of the first
+	Count  int    `json:"count"`
+	// Last is when the last was logged, in microseconds of the kernel's clock since the boot.
+	Last uint64 `json:"last"`
 }
 
 const (
 	maxModules = 32 // of a GPU, with their levels; others count as otherModule
-	maxEIDs    = 16 // of a GPU
+	maxEIDs    = 16 // of a GPU; an older one counts as without an EID
 
 	otherModule = "OTHER"
 )
@@ -61,34 +64,92 @@ func (l *Log) Add(record string, node []gpu.GPU) (m Message, added bool) {
 	at := slices.IndexFunc(l.GPUs, func(c Count) bool { return c.BDF == m.BDF })
 	if at < 0 {
 		at = len(l.GPUs)
-		l.GPUs = append(l.GPUs, Count{BDF: m.BDF, Errors: map[string]int{}})
+		l.GPUs = append(l.GPUs, Count{BDF: m.BDF})
 	}
 	l.GPUs[at].add(m)
 	return m, true
 }
 
 func (c *Count) add(m Message) {
-	key := m.Module + "." + m.Level
-	if _, known := c.Errors[key]; !known && len(c.Errors) >= maxModules {
-		key = otherModule + "." + m.Level
+	now := Error{Module: m.Module, Level: m.Level, EID: m.EID, Text: m.Text}
+	if !slices.ContainsFunc(c.Errors, now.isOfModule) && c.hasMost() {
+		now.Module = otherModule
 	}
-	c.Errors[key]++
-	if m.EID == 0 {
+	isSame := func(e Error) bool { return e.EID == now.EID && now.isOfModule(e) }
+	if at := slices.IndexFunc(c.Errors, isSame); at >= 0 {
+		now = c.Errors[at]
+		c.Errors = slices.Delete(c.Errors, at, at+1)
+	}
+	now.Count, now.Last = now.Count+1, m.Time
+	c.Errors = slices.Insert(c.Errors, 0, now)
+	c.foldEIDs()
+}
+
+// foldEIDs lets the oldest error with an EID count as one without, if there are too many.
+func (c *Count) foldEIDs() {
+	oldest, all := 0, 0
+	for i, e := range c.Errors {
+		if e.EID != 0 {
+			oldest, all = i, all+1
+		}
+	}
+	if all <= maxEIDs {
 		return
 	}
-	last := EID{m.EID, m.Text}
-	if at := slices.IndexFunc(c.EIDs, func(e EID) bool { return e.Number == m.EID }); at >= 0 {
-		last = c.EIDs[at]
-		c.EIDs = slices.Delete(c.EIDs, at, at+1)
+	old := c.Errors[oldest]
+	old.EID = 0
+	rest := slices.IndexFunc(c.Errors, func(e Error) bool { return e.EID == 0 && old.isOfModule(e) })
+	if rest < 0 {
+		c.Errors[oldest] = old
+		return
 	}
-	c.EIDs = slices.Insert(c.EIDs, 0, last)
-	c.EIDs = c.EIDs[:min(len(c.EIDs), maxEIDs)]
+	c.Errors[rest].Count += old.Count
+	c.Errors[rest].Last = max(c.Errors[rest].Last, old.Last)
+	c.Errors = slices.Delete(c.Errors, oldest, oldest+1)
+}
+
+// hasMost reports whether there are errors of maxModules modules and levels.
+func (c *Count) hasMost() bool {
+	all := 0
+	for i := range c.Errors {
+		first := 0
+		for c.Errors[first].Module != c.Errors[i].Module || c.Errors[first].Level != c.Errors[i].Level {
+			first++
+		}
+		if first == i {
+			all++
+		}
+	}
+	return all >= maxModules
+}
+
+// isOfModule reports whether another error is of the same module and level.
+func (e Error) isOfModule(o Error) bool { return e.Module == o.Module && e.Level == o.Level }
+
+// modules are the errors summed up by module and level, in their order.
+func (c *Count) modules() (sums []Error) {
+	for _, e := range c.Errors {
+		if at := slices.IndexFunc(sums, e.isOfModule); at >= 0 {
+			sums[at].Count += e.Count
+		} else {
+			sums = append(sums, e)
+		}
+	}
+	return sums
 }
 
 // IsFirst reports whether a message that was added is the only one of its module and level
 // about its GPU.
 func (l *Log) IsFirst(m Message) bool {
-	return slices.ContainsFunc(l.GPUs, func(c Count) bool { return c.BDF == m.BDF && c.Errors[m.Module+"."+m.Level] == 1 })
+	only := 0
+	for _, c := range l.GPUs {
+		for _, e := range c.Errors {
+			if c.BDF == m.BDF && e.Module == m.Module && e.Level == m.Level {
+				only += e.Count
+			}
+		}
+	}
+	return only == 1
 }
 
 // Counters are the messages about a GPU.
@@ -97,12 +158,18 @@ func (l *Log) Counters(of gpu.BDF) (all []gpu.Counter) {
 		if c.BDF != of {
 			continue
 		}
-		for _, key := range slices.Sorted(maps.Keys(c.Errors)) {
-			module, level, _ := strings.Cut(key, ".")
-			all = append(all, gpu.Counter{Kind: gpu.CountLog, Type: level, Name: module, Value: float64(c.Errors[key])})
+		sums := c.modules()
+		slices.SortFunc(sums, func(a, b Error) int {
+			return cmp.Or(cmp.Compare(a.Module, b.Module), cmp.Compare(a.Level, b.Level))
+		})
+		for _, e := range sums {
+			all = append(all, gpu.Counter{Kind: gpu.CountLog, Type: e.Level, Name: e.Module, Value: float64(e.Count)})
 		}
-		for _, e := range c.EIDs {
-			all = append(all, gpu.Counter{Kind: gpu.LogEID, Type: "driver", Name: e.Text, Value: float64(e.Number)})
+		for i, e := range c.Errors {
+			isKnown := slices.ContainsFunc(c.Errors[:i], func(o Error) bool { return o.EID == e.EID })
+			if e.EID != 0 && !isKnown {
+				all = append(all, gpu.Counter{Kind: gpu.LogEID, Type: "driver", Name: e.Text, Value: float64(e.EID)})
+			}
 		}
 	}
 	return all

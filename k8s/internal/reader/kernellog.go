@@ -43,7 +43,6 @@ type kernelState struct {
 }
 
 const (
-	maxRecord = 16 << 10
 	maxState  = 1 << 20
 	saveEvery = time.Second
 )
@@ -59,8 +58,7 @@ func NewKernelLog(state, boot string, levels []ErrorLevel, log *slog.Logger) *Ke
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		log.Warn("the counts of the kernel's log begin anew", "file", state, "error", printableLine(err.Error()))
 	}
-	if err != nil || k.counts.Boot != boot ||
-		slices.ContainsFunc(k.counts.GPUs, func(c kmsg.Count) bool { return c.Errors == nil }) {
+	if err != nil || k.counts.Boot != boot {
 		k.counts = kernelState{Log: kmsg.Log{Boot: boot}}
 	}
 	return k
@@ -97,7 +95,7 @@ func (k *KernelLog) Follow(ctx context.Context, f *os.File, node func() gpu.Node
 	for learn(); len(known) == 0 && ctx.Err() == nil; learn() { // what was written before is still there then
 		sleepContext(ctx, saveEvery)
 	}
-	buffer := make([]byte, maxRecord)
+	buffer := make([]byte, kmsg.MaxRecord)
 	for {
 		n, err := f.Read(buffer)
 		switch {
