@@ -62,7 +62,8 @@ func Refuses(name string, call uint32) bool {
 }
 
 // Enter makes this process, all its threads, and every program that it starts find a
-// kernel of this name. It cannot be undone, and needs root.
+// kernel of this name. It cannot be undone. Other users than root give up what programs with
+// setuid would bring them.
 func Enter(name string) error { return enter(name, unix.SECCOMP_FILTER_FLAG_TSYNC) }
 
 // EnterThread is Enter for the calling thread, which the caller has locked, and the
@@ -73,6 +74,11 @@ func enter(name string, flags uintptr) error {
 	refused, ok := kernels[name]
 	if !ok {
 		return fmt.Errorf("no kernel %q: one of %q", name, Names())
+	}
+	if os.Geteuid() != 0 {
+		if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+			return fmt.Errorf("refuse system calls: %w", err)
+		}
 	}
 	filter := refused.program()
 	prog := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
