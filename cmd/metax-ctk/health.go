@@ -99,8 +99,9 @@ func (t toolkit) health(c *cli.Context) error {
 		return t.watchHealth(c, &looker, rules, state, changes)
 	}
 	lost := selector.LostLinks(c.Context, state)
-	if err := t.printResult(c, healthReport{APIVersion: gpu.APIVersion, Kind: "Health", State: state, LostLinks: lost},
-		healthTable(state)+lostText(lost)); err != nil {
+	report := healthReport{APIVersion: gpu.APIVersion, Kind: "Health", State: state, LostLinks: lost}
+	report.readDriverErrors(c.Context, selector)
+	if err := t.printResult(c, report, healthTable(state)+lostText(lost)+report.driverErrorsText()); err != nil {
 		return err
 	}
 	if !state.AllHealthy() {
@@ -139,6 +140,10 @@ type healthReport struct {
 	health.State
 	// LostLinks are MetaXLinks between these GPUs; a lost link makes no GPU unhealthy.
 	LostLinks topology.LostLinks `json:"lostLinks,omitempty"`
+	// DriverErrors are from the kernel's log; an error there makes no GPU unhealthy.
+	DriverErrors []node.DriverError `json:"driverErrors,omitempty"`
+	// DriverErrorsUnknown is why that log could not be read, or not to its end.
+	DriverErrorsUnknown string `json:"driverErrorsUnknown,omitempty"`
 }
 
 // lostText is a line for each state of lost links.
