@@ -218,12 +218,16 @@ type DriverUpgradePolicy struct {
 //
 // +kubebuilder:pruning:PreserveUnknownFields
 type DriverUpgradeStep struct {
+	// The percentage has a pattern: in a list, the API server of Kubernetes 1.26 refuses a rule
+	// that matches a string, as too costly.
+
 	// Replicas is how many nodes were upgraded since the beginning: a number or a percentage,
 	// rounded up.
 	//
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=4
-	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 : self.matches('^(100|[1-9][0-9]?)%$')",message="want a number from 1 or a percentage from 1% to 100%"
+	// +kubebuilder:validation:Pattern=`^(100|[1-9][0-9]?)%$`
+	// +kubebuilder:validation:XValidation:rule="type(self) != int || self >= 1",message="want a number from 1 or a percentage from 1% to 100%"
 	Replicas intstr.IntOrString `json:"replicas"`
 	// PauseDuration is in milliseconds.
 	//
