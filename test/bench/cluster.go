@@ -87,15 +87,18 @@ func measureCluster(file string) (r ClusterResults, err error) {
 	return r, err
 }
 
-// kubernetesVersion is the version that the cluster is built of.
+// kubernetesVersion is the version of the cluster.
 func kubernetesVersion() (string, error) {
-	text, err := os.ReadFile(filepath.Join(source, "k8s/test/cluster/build"))
+	if version := os.Getenv("METAX_K8S_VERSION"); version != "" {
+		return version, nil
+	}
+	text, err := os.ReadFile(filepath.Join(source, "k8s/test/cluster/with"))
 	if err != nil {
 		return "", err
 	}
-	found := regexp.MustCompile(`(?m)^kubernetes=v(\S+)`).FindSubmatch(text)
+	found := regexp.MustCompile(`METAX_K8S_VERSION:-([\d.]+)\}`).FindSubmatch(text)
 	if found == nil {
-		return "", errors.New("k8s/test/cluster/build names no version of Kubernetes")
+		return "", errors.New("k8s/test/cluster/with names no version of Kubernetes")
 	}
 	return string(found[1]), nil
 }

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -31,16 +32,23 @@ type Fixtures struct {
 	Bin string
 	// CRIO has crio and pinns. It is empty where no node with CRI-O is wanted.
 	CRIO string
+	// Kubernetes is the version of its programs.
+	Kubernetes *version.Version
 }
 
 // Environment reads the fixtures from the environment.
 func Environment() (Fixtures, error) {
-	f := Fixtures{os.Getenv("METAX_K8S_ROOT"), os.Getenv("METAX_K8S_BUILT"), os.Getenv("METAX_K8S_BIN"), os.Getenv("METAX_K8S_CRIO")}
-	if f.Root == "" || f.Built == "" || f.Bin == "" || os.Getuid() != 0 {
+	f := Fixtures{Root: os.Getenv("METAX_K8S_ROOT"), Built: os.Getenv("METAX_K8S_BUILT"), Bin: os.Getenv("METAX_K8S_BIN"), CRIO: os.Getenv("METAX_K8S_CRIO")}
+	var err error
+	f.Kubernetes, err = version.ParseGeneric(os.Getenv("METAX_K8S_VERSION"))
+	if f.Root == "" || f.Built == "" || f.Bin == "" || err != nil || os.Getuid() != 0 {
 		return Fixtures{}, errors.New("the programs of the cluster are not there, or this is not root: start with k8s/test/cluster/with")
 	}
 	return f, nil
 }
+
+// AtLeast reports whether Kubernetes is of a version such as 1.30 or newer.
+func (f Fixtures) AtLeast(v string) bool { return f.Kubernetes.AtLeast(version.MustParseGeneric(v)) }
 
 // Cluster is a running cluster. Programs on its node are started with Run and Command.
 type Cluster struct {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"strings"
 )
 
 // The engines of the kubelet.
@@ -22,10 +23,17 @@ const (
 // pauseImage is the image of every pod's first container.
 const pauseImage = Registry + "/test/probe:1"
 
-const containerdConfig = `version = 3
+const (
+	containerdConfig = `version = 3
 [plugins."io.containerd.cri.v1.images".pinned_images]
   sandbox = "` + pauseImage + `"
 `
+	// containerd1Config is that of containerd 1.6 and 1.7.
+	containerd1Config = `version = 2
+[plugins."io.containerd.grpc.v1.cri"]
+  sandbox_image = "` + pauseImage + `"
+`
+)
 
 // crioConfig fits CRI-O to a machine without systemd and AppArmor. MKNOD, which containerd
 // gives every container, is for the probe, which tries what is denied.
@@ -63,6 +71,17 @@ var crioFiles = map[string]string{
 // launchEngine starts the engine of the kubelet.
 func (c *Cluster) launchEngine(ctx context.Context) error {
 	if c.Engine == Containerd {
+		is, err := c.Run(ctx, Containerd, "--version")
+		if err != nil {
+			return err
+		}
+		config := containerd1Config
+		if strings.Contains(is, "/containerd/v2 ") {
+			config = containerdConfig
+		}
+		if err := c.WriteFile("/etc/containerd/config.toml", config); err != nil {
+			return err
+		}
 		return c.launch(ctx, program{argv: []string{Containerd}, ready: listens(containerdSocket)})
 	}
 	for _, name := range []string{CRIO, "pinns"} {

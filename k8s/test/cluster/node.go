@@ -39,12 +39,11 @@ func (c *Cluster) furnish(ctx context.Context, node string) error {
 		"/etc/group":                      "root:x:0:\n",
 		"/etc/hosts":                      "127.0.0.1 localhost\n",
 		"/etc/resolv.conf":                "",
-		"/etc/containerd/config.toml":     containerdConfig,
 		"/etc/cni/net.d/10-pods.conflist": network,
 		dir + "/tokens.csv":               tokens,
 		dir + "/admin.conf":               kubeconfig(adminToken),
 		dir + "/kubelet.conf":             kubeconfig(nodeToken),
-		dir + "/kubelet.yaml":             kubeletConfig(c.Cgroup(), c.socket()),
+		dir + "/kubelet.yaml":             c.kubeletConfig(),
 		dir + "/proxy.yaml":               proxyConfig,
 		dir + "/audit.yaml":               auditPolicy,
 	}

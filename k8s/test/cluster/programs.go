@@ -28,6 +28,13 @@ type program struct {
 // programs are the daemons in the order in which they start. Those whose clients try again
 // until they answer are not waited for.
 func (c *Cluster) programs() []program {
+	kubelet := []string{
+		"kubelet", "--config=" + dir + "/kubelet.yaml", "--kubeconfig=" + dir + "/kubelet.conf",
+		"--hostname-override=" + NodeName, "--node-ip=" + nodeAddress, "--cert-dir=/var/lib/kubelet/pki",
+	}
+	if !c.fixtures.AtLeast(engineInConfig) {
+		kubelet = append(kubelet, "--container-runtime-endpoint=unix://"+c.socket())
+	}
 	return []program{
 		{argv: []string{
 			"etcd", "--data-dir=/var/lib/etcd", "--unsafe-no-fsync",
@@ -58,10 +65,7 @@ func (c *Cluster) programs() []program {
 			"--authentication-kubeconfig=" + dir + "/admin.conf", "--authorization-kubeconfig=" + dir + "/admin.conf",
 		}, ready: started},
 		{argv: []string{"kube-proxy", "--config=" + dir + "/proxy.yaml"}, ready: started},
-		{argv: []string{
-			"kubelet", "--config=" + dir + "/kubelet.yaml", "--kubeconfig=" + dir + "/kubelet.conf",
-			"--hostname-override=" + NodeName, "--node-ip=" + nodeAddress, "--cert-dir=/var/lib/kubelet/pki",
-		}, ready: nodeReady},
+		{argv: kubelet, ready: nodeReady},
 	}
 }
 

@@ -61,18 +61,23 @@ rules:
 - {level: None}
 `
 
-// kubeletConfig is that of the kubelet, whose pods' cgroups are below the given one, and whose
-// engine listens on the socket. The thresholds keep it from evicting pods because of the
-// machine's memory and disks, and its status is fresh enough for tests.
-func kubeletConfig(cgroup, socket string) string {
+// kubeletConfig is that of the kubelet, whose pods' cgroups are below that of the cluster. The
+// thresholds keep it from evicting pods because of the machine's memory and disks, and its
+// status is fresh enough for tests.
+func (c *Cluster) kubeletConfig() string {
+	newer := ""
+	if c.fixtures.AtLeast(engineInConfig) {
+		newer += "containerRuntimeEndpoint: unix://" + c.socket() + "\n"
+	}
+	if c.fixtures.AtLeast("1.31") { // older ones take version 1 without it
+		newer += "failCgroupV1: false\n"
+	}
 	return fmt.Sprintf(`apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 authentication: {anonymous: {enabled: false}, webhook: {enabled: true}, x509: {clientCAFile: %[1]s/ca.crt}}
 authorization: {mode: Webhook}
-containerRuntimeEndpoint: unix://%[2]s
 cgroupDriver: cgroupfs
-cgroupRoot: %[3]s
-failCgroupV1: false
+cgroupRoot: %[2]s
 failSwapOn: false
 evictionHard: {memory.available: 1Mi, nodefs.available: 0%%, imagefs.available: 0%%, nodefs.inodesFree: 0%%}
 imageGCHighThresholdPercent: 100
@@ -86,8 +91,12 @@ syncFrequency: 5s
 fileCheckFrequency: 2s
 registryPullQPS: 0
 eventRecordQPS: 0
-`, dir, socket, cgroup)
+%[3]s`, dir, c.Cgroup(), newer)
 }
+
+// engineInConfig is the first version of Kubernetes whose kubelet reads where its engine is
+// from its configuration. Older ones have an option for it.
+const engineInConfig = "1.27"
 
 // tunables are the machine's settings that the kubelet insists on, with the values that it
 // wants.
