@@ -88,6 +88,7 @@ nightly-node:
 # The part of nightly for the cluster.
 nightly-k8s:
 	METAX_K8S_NIGHT=1 k8s/test/e2e/run
+	k8s/test/e2e/versions
 	k8s/test/embedded
 	k8s/test/unit race
 	$(MAKE) k8s-images-check

@@ -38,7 +38,10 @@ type Fixtures struct {
 
 // Environment reads the fixtures from the environment.
 func Environment() (Fixtures, error) {
-	f := Fixtures{Root: os.Getenv("METAX_K8S_ROOT"), Built: os.Getenv("METAX_K8S_BUILT"), Bin: os.Getenv("METAX_K8S_BIN"), CRIO: os.Getenv("METAX_K8S_CRIO")}
+	f := Fixtures{
+		Root: os.Getenv("METAX_K8S_ROOT"), Built: os.Getenv("METAX_K8S_BUILT"), Bin: os.Getenv("METAX_K8S_BIN"),
+		CRIO: os.Getenv("METAX_K8S_CRIO"),
+	}
 	var err error
 	f.Kubernetes, err = version.ParseGeneric(os.Getenv("METAX_K8S_VERSION"))
 	if f.Root == "" || f.Built == "" || f.Bin == "" || err != nil || os.Getuid() != 0 {

@@ -351,12 +351,7 @@ func TestAwareChart(t *testing.T) {
 	n.must(t, "kubectl", "rollout", "restart", "-n", awareNamespace, "daemonset/metax-gpu-aware")
 	n.must(t, "kubectl", "rollout", "status", "-n", awareNamespace, "daemonset/metax-gpu-aware", "--timeout=60s")
 
-	wait(t, "the way to the new pod", func(ctx context.Context) error {
-		// Without an end of its own, an attempt that is sent to the old pod would wait for it
-		// until all time is over.
-		_, err := n.Run(ctx, "bash", "-c", `at=$(kubectl get svc -n metax-gpu -o 'jsonpath={.items[0].spec.clusterIP}') && timeout 2 bash -c "exec 3<>/dev/tcp/$at/8080"`)
-		return err
-	})
+	n.reachesAware(t)
 
 	silent := gpuPod("silent", 1, "")
 	silent.Spec.SchedulerName = "silent"
@@ -419,6 +414,17 @@ func TestAwareChart(t *testing.T) {
 	}
 	n.must(t, "kubectl", "delete", "node", "quad", "halves", "without-annotations") // nothing can be cleaned there
 	n.uninstall(t, release)
+}
+
+// reachesAware waits until the Service of gpu-aware leads to its new pod.
+func (n *node) reachesAware(t *testing.T) {
+	t.Helper()
+	wait(t, "the way to the new pod", func(ctx context.Context) error {
+		// Without an end of its own, an attempt that is sent to the old pod would wait for it
+		// until all time is over.
+		_, err := n.Run(ctx, "bash", "-c", `at=$(kubectl get svc -n metax-gpu -o 'jsonpath={.items[0].spec.clusterIP}') && timeout 2 bash -c "exec 3<>/dev/tcp/$at/8080"`)
+		return err
+	})
 }
 
 // createNodesOf creates nodes of the group made, like the cluster's own, with these GPUs free.
