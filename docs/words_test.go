@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -59,6 +60,15 @@ var retired = []struct {
 	{`(错误|报错)信息`, "错误消息", []string{documents}, ""},
 	{`[一-龥，。（）、] ?pods?\b`, "Pod", []string{documents}, ""},
 }
+
+// expressions are the patterns of retired, compiled once: they meet each line of the project.
+var expressions = func() map[string]*regexp.Regexp {
+	all := map[string]*regexp.Regexp{}
+	for _, r := range retired {
+		all[r.pattern], all[r.fine] = regexp.MustCompile(r.pattern), regexp.MustCompile(r.fine)
+	}
+	return all
+}()
 
 // TestRetiredWords looks for them in the code and on the pages.
 func TestRetiredWords(t *testing.T) {
@@ -128,14 +138,15 @@ func found(kind, text string) []string {
 	var lines []string
 	for line := range strings.Lines(text) {
 		for _, r := range retired {
+			if !slices.Contains(r.in, kind) {
+				continue
+			}
 			rest := line
 			if r.fine != "" {
-				rest = regexp.MustCompile(r.fine).ReplaceAllString(line, "")
+				rest = expressions[r.fine].ReplaceAllString(line, "")
 			}
-			for _, in := range r.in {
-				if in == kind && regexp.MustCompile(r.pattern).MatchString(rest) {
-					lines = append(lines, fmt.Sprintf("%q in a %s: say %q", strings.TrimSpace(line), kind, r.instead))
-				}
+			if expressions[r.pattern].MatchString(rest) {
+				lines = append(lines, fmt.Sprintf("%q in a %s: say %q", strings.TrimSpace(line), kind, r.instead))
 			}
 		}
 	}
