@@ -100,6 +100,19 @@ func (f *fleet) job(t *testing.T, name, node string, managed bool) {
 	}
 }
 
+// driverReport is what the driver's agent of a node says.
+type driverReport struct {
+	Ready bool   `json:"ready"`
+	Pod   string `json:"pod"`
+}
+
+// lastReport returns the driver's report of a node, empty before the first one.
+func lastReport(n *corev1.Node) driverReport {
+	var said map[string]driverReport
+	json.Unmarshal([]byte(n.Annotations[protocol.ReportsAnnotation]), &said)
+	return said["driver"]
+}
+
 // tick lets two seconds pass, in which kubelets and agents do what is to be done. Where the
 // API server is away, nothing happens.
 func (f *fleet) tick(ctx context.Context) error {
@@ -139,12 +152,7 @@ func (f *fleet) tick(ctx context.Context) error {
 		if !strings.HasPrefix(n.Name, "gpu-") {
 			continue
 		}
-		var said map[string]struct {
-			Ready bool   `json:"ready"`
-			Pod   string `json:"pod"`
-		}
-		json.Unmarshal([]byte(n.Annotations[protocol.ReportsAnnotation]), &said)
-		now := said["driver"]
+		now := lastReport(n)
 		if n.Spec.Unschedulable || !now.Ready {
 			out++
 		}

@@ -39,7 +39,7 @@ func (f *fleet) request(t *testing.T, version, policy string) {
 	f.must(t, "kubectl", "apply", "--server-side", "--force-conflicts", "-f", "/tmp/operator.yaml")
 }
 
-// upgraded says what is missing until all nodes have a driver and are in service.
+// upgraded says what is missing until all nodes have a ready driver and are in service.
 func (f *fleet) upgraded(ctx context.Context, version string, byHand ...string) error {
 	said, err := f.Run(ctx, "kubectl", "get", "clusteroperators", "cluster-operator", "-o", "jsonpath={.status.driverUpgrade.reason} {.status.driverUpgrade.message} {.status.driverUpgrade.nodes}")
 	if err != nil {
@@ -64,6 +64,9 @@ func (f *fleet) upgraded(ctx context.Context, version string, byHand ...string) 
 	for _, n := range nodes.Items {
 		if n.Spec.Unschedulable != slices.Contains(byHand, n.Name) {
 			return fmt.Errorf("%s is cordoned: %t", n.Name, n.Spec.Unschedulable)
+		}
+		if strings.HasPrefix(n.Name, "gpu-") && !lastReport(&n).Ready { // its first driver counts before
+			return fmt.Errorf("the driver of %s is not ready", n.Name)
 		}
 	}
 	return nil
