@@ -202,6 +202,36 @@ func TestRanks(t *testing.T) {
 	}
 }
 
+// TestRanksOfMany: the rank of a node says how many different kinds of nodes are better.
+func TestRanksOfMany(t *testing.T) {
+	r := rand.New(rand.NewPCG(20, 2))
+	for range 500 {
+		all := make([]Judgement, r.IntN(60))
+		better := map[int]bool{} // scores
+		for i := range all {
+			all[i] = Judgement{Fits: r.IntN(8) > 0, By: Measure(r.IntN(3)), Score: r.IntN(16)}
+			if all[i].By == Key {
+				all[i].Offer = &Offer{order: string(rune('a' + all[i].Score))}
+			}
+			better[all[i].Score] = better[all[i].Score] || (all[i].Fits && all[i].By != Counts)
+		}
+		for i, got := range Ranks(all, Request{2, key.Spread}, protocol.Weights{}) {
+			want := 0
+			if all[i].Fits && all[i].By != Counts {
+				want = MaxRank
+				for score, is := range better {
+					if is && score > all[i].Score {
+						want = max(0, want-1)
+					}
+				}
+			}
+			if got != want {
+				t.Fatalf("node %d of %+v has rank %d, want %d", i, all, got, want)
+			}
+		}
+	}
+}
+
 func weighted(t *testing.T) key.Policy {
 	t.Helper()
 	p, err := key.Weighted(10, 1)

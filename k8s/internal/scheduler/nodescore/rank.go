@@ -20,8 +20,6 @@ const MaxRank = 10
 // Nodes are compared by one measure: by the weights if they are set; otherwise by the keys, or
 // by scores and losses as the policy says if one of the nodes has no key.
 func Ranks(all []Judgement, r Request, w protocol.Weights) []int {
-	ranks := make([]int, len(all))
-	byKeys := false
 	var by func(a, b *Judgement) int
 	switch {
 	case w.Set():
@@ -29,38 +27,24 @@ func Ranks(all []Judgement, r Request, w protocol.Weights) []int {
 	case slices.ContainsFunc(all, func(j Judgement) bool { return j.Fits && j.By == Values }):
 		by = compareValues(r.Policy)
 	default:
-		byKeys, by = true, func(a, b *Judgement) int { return cmp.Compare(a.Offer.order, b.Offer.order) }
+		by = func(a, b *Judgement) int { return cmp.Compare(a.Offer.order, b.Offer.order) }
 	}
-	// Many nodes are equally good.
-	type kind struct {
-		order       string
-		score, loss int
-	}
-	members := map[kind][]int{}
-	var kinds []kind
-	for i := range all {
-		j := &all[i]
+	var best []*Judgement // one of the equally good nodes of each rank but 0, the best first
+	find := func(j *Judgement) (at int, known bool) {
 		if !j.Fits || j.By == Counts {
-			continue
+			return MaxRank, false
 		}
-		k := kind{score: j.Score, loss: j.Loss}
-		if byKeys {
-			k = kind{order: j.Offer.order}
-		}
-		if members[k] == nil {
-			kinds = append(kinds, k)
-		}
-		members[k] = append(members[k], i)
+		return slices.BinarySearchFunc(best, j, func(b, j *Judgement) int { return by(j, b) })
 	}
-	example := func(k kind) *Judgement { return &all[members[k][0]] }
-	slices.SortStableFunc(kinds, func(a, b kind) int { return by(example(b), example(a)) })
-	rank := MaxRank
-	for i, k := range kinds {
-		if i > 0 && by(example(kinds[i-1]), example(k)) != 0 {
-			rank = max(0, rank-1)
+	for i := range all {
+		if at, known := find(&all[i]); !known && at < MaxRank {
+			best = slices.Insert(best[:min(len(best), MaxRank-1)], at, &all[i])
 		}
-		for _, at := range members[k] {
-			ranks[at] = rank
+	}
+	ranks := make([]int, len(all))
+	for i := range all {
+		if at, known := find(&all[i]); known {
+			ranks[i] = MaxRank - at
 		}
 	}
 	return ranks
