@@ -36,6 +36,19 @@ type Cluster struct {
 type nodeEntry struct {
 	nodescore.Node
 	text [4]string // the annotations as they were read
+	// judged is what was said of the node as it is, by request. A change replaces the map, so
+	// an answer that comes late goes to one that nobody reads.
+	judged map[nodescore.Request]nodescore.Judgement
+}
+
+// maxJudged bounds the requests of a node that are remembered: pods have few different ones.
+const maxJudged = 8
+
+// expire forgets the pods that are remembered too long.
+func (e *nodeEntry) expire(now time.Time) {
+	if recent := e.Recent.At(now); len(recent) < len(e.Recent) {
+		e.Recent, e.judged = recent, nil
+	}
 }
 
 type podEntry struct {
@@ -62,27 +75,61 @@ var annotations = [4]string{
 // may not have bound yet.
 func (c *Cluster) Judge(names []string, placed map[string][]*corev1.Pod, r nodescore.Request) []nodescore.Judgement {
 	all := make([]nodescore.Judgement, len(names))
-	nodes := make([]nodescore.Node, len(names))
+	open := c.recall(all, names, placed, r)
+	for _, u := range open {
+		all[u.at] = c.shapes.Judge(u.Node, r)
+	}
 	c.mu.Lock()
-	now := c.now()
-	for i, name := range names {
-		if e := c.nodes[name]; e != nil {
-			e.Recent = e.Recent.At(now)
-			nodes[i] = c.addPlaced(e.Node, placed[name], now)
+	defer c.mu.Unlock()
+	for _, u := range open {
+		if len(u.judged) == maxJudged {
+			clear(u.judged)
+		}
+		if u.judged != nil {
+			u.judged[r] = all[u.at]
 		}
 	}
-	c.mu.Unlock()
-	for i, n := range nodes {
-		if n.Name == "" {
+	return all
+}
+
+// unjudged is a node of a question that has to be judged.
+type unjudged struct {
+	at int // in the question
+	nodescore.Node
+	judged map[nodescore.Request]nodescore.Judgement // that remembers it; nil if none does
+}
+
+// recall sets what is known of the nodes with these names, and returns the others.
+func (c *Cluster) recall(all []nodescore.Judgement, names []string, placed map[string][]*corev1.Pod,
+	r nodescore.Request,
+) (open []unjudged) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.now()
+	for i, name := range names {
+		e := c.nodes[name]
+		if e == nil || e.Name == "" {
 			all[i] = nodescore.Judgement{
-				Node: names[i], Fits: true, By: nodescore.Counts,
+				Node: name, Fits: true, By: nodescore.Counts,
 				Reason: "judged by counts: it is not known yet",
 			}
 			continue
 		}
-		all[i] = c.shapes.Judge(n, r)
+		e.expire(now)
+		if pods := placed[name]; len(pods) > 0 {
+			open = append(open, unjudged{at: i, Node: c.addPlaced(e.Node, pods, now)})
+			continue
+		}
+		known := false
+		if all[i], known = e.judged[r]; known {
+			continue
+		}
+		if e.judged == nil {
+			e.judged = map[nodescore.Request]nodescore.Judgement{}
+		}
+		open = append(open, unjudged{at: i, Node: e.Node, judged: e.judged})
 	}
-	return all
+	return open
 }
 
 // addPlaced returns the node with pods that are to be bound to it.
@@ -107,7 +154,7 @@ func (c *Cluster) Problems() map[string]nodescore.Problem {
 	problems := map[string]nodescore.Problem{}
 	now := c.now()
 	for name, e := range c.nodes {
-		e.Recent = e.Recent.At(now)
+		e.expire(now)
 		p := e.Contradiction()
 		if p == nil || e.Allocatable == 0 || (p.Kind == nodescore.Missing && e.Scores != nil) {
 			continue
@@ -132,7 +179,7 @@ func (c *Cluster) Counts() (nodes, recent int) {
 }
 
 func (c *Cluster) setNode(n *corev1.Node) {
-	e := c.entry(n.Name)
+	e := c.changedEntry(n.Name)
 	q := n.Status.Allocatable[c.resource]
 	e.Name, e.Allocatable = n.Name, int(min(max(0, q.Value()), 1<<20))
 	var text [4]string
@@ -150,12 +197,14 @@ func (c *Cluster) setNode(n *corev1.Node) {
 	}
 }
 
-func (c *Cluster) entry(name string) *nodeEntry {
+// changedEntry returns the entry of a node that changes, without what was said of it.
+func (c *Cluster) changedEntry(name string) *nodeEntry {
 	e := c.nodes[name]
 	if e == nil {
 		e = &nodeEntry{}
 		c.nodes[name] = e
 	}
+	e.judged = nil
 	return e
 }
 
@@ -187,7 +236,7 @@ func (c *Cluster) setPod(pod *corev1.Pod) {
 		return
 	}
 	c.pods[at] = is
-	e := c.entry(is.node)
+	e := c.changedEntry(is.node)
 	e.Requested += is.gpus
 	if pod.Status.StartTime == nil { // the kubelet has not told that it has seen the pod
 		e.Recent = e.Recent.Place(is.uid, r, c.now())
@@ -200,7 +249,7 @@ func (c *Cluster) deletePod(at string) {
 		return
 	}
 	delete(c.pods, at)
-	e := c.entry(was.node)
+	e := c.changedEntry(was.node)
 	e.Requested -= was.gpus
 	e.Recent = e.Recent.Without(was.uid)
 	c.tidy(was.node)

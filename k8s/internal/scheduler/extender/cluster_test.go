@@ -4,6 +4,7 @@ package extender
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -140,5 +141,55 @@ func TestProblems(t *testing.T) {
 	}
 	if nodes, recent := c.Counts(); nodes != 5 || recent != 0 {
 		t.Errorf("%d nodes, %d recent pods", nodes, recent)
+	}
+}
+
+// TestJudgeRemembers: what is remembered of a node is what would be said of it now, after any
+// events and with more requests than are remembered.
+func TestJudgeRemembers(t *testing.T) {
+	c, r := newCluster(), rand.New(rand.NewPCG(40, 3))
+	now := start
+	c.now = func() time.Time { return now }
+	nodes, pods := nodeStore{c}, podStore{c}
+	names := []string{"a", "b", "c"}
+	remembered := 0
+	for i := range 2000 {
+		name := names[r.IntN(len(names))]
+		p := pod(fmt.Sprint(r.IntN(6)), name, 1+r.IntN(3), r.IntN(2) == 0)
+		var err error
+		switch r.IntN(9) {
+		case 0:
+			err = nodes.Delete(object(name, nil))
+		case 1:
+			err = nodes.Update(object(name, nil))
+		case 2, 3:
+			err = nodes.Update(c500(t, name, int64(i), all8[r.IntN(8):]...))
+		case 4, 5:
+			err = pods.Update(p)
+		case 6:
+			err = pods.Delete(p)
+		case 7:
+			now = now.Add(nodescore.Patience / 3)
+		default: // nothing happens
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		request := nodescore.Request{GPUs: 1 + r.IntN(maxJudged/2), Policy: []key.Policy{key.Spread, key.Binpack, key.MTF}[r.IntN(3)]}
+		for at, got := range c.Judge(names, nil, request) {
+			e := c.nodes[names[at]]
+			if e == nil || e.Name == "" {
+				continue
+			}
+			n := e.Node
+			n.Recent = n.Recent.At(now)
+			if want := c.shapes.Judge(n, request); got != want {
+				t.Fatalf("event %d: node %s: got %+v\nwant %+v", i, names[at], got, want)
+			}
+			remembered = max(remembered, len(e.judged))
+		}
+	}
+	if remembered != maxJudged {
+		t.Errorf("%d requests are remembered, want %d", remembered, maxJudged)
 	}
 }
