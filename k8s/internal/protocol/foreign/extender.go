@@ -3,6 +3,7 @@
 package foreign
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -81,7 +82,7 @@ func ParseExtenderArgs(text []byte, resource corev1.ResourceName, annotations ..
 			a.Pod = &corev1.Pod{}
 			return prefixError("Pod", podReader{a.Pod, resource, annotations}.readPod(value))
 		case name == "NodeNames":
-			a.NodeNames = &[]string{}
+			a.NodeNames = new(make([]string, 0, min(bytes.Count(value, []byte(",")), maxNodes)))
 			return prefixError("NodeNames", readNames(value, a.NodeNames))
 		case name == "Nodes":
 			a.Nodes = &ExtenderNodes{Items: []ExtenderNode{}}
@@ -169,7 +170,7 @@ func (a ExtenderArgs) Names() (names []string) {
 func (a ExtenderArgs) Keep(keep func(int) bool) (r ExtenderFilterResult) {
 	switch {
 	case a.NodeNames != nil:
-		kept := []string{}
+		kept := make([]string, 0, len(*a.NodeNames))
 		for i, name := range *a.NodeNames {
 			if keep(i) {
 				kept = append(kept, name)
