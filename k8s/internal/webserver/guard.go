@@ -15,8 +15,9 @@ const (
 	// perAddress is how many connections an address has at a time.
 	perAddress = 8
 	// inAll is how many connections there are at a time. A new one takes the place of that
-	// which has asked nothing for the longest time: those who open many cannot keep the others
-	// out.
+	// which has asked nothing for the longest time, of those that never asked or of those that
+	// did, whichever are more: those who open many neither keep the others out nor end the
+	// connection of a scheduler between two questions.
 	inAll = 512
 )
 
@@ -26,7 +27,8 @@ type guard struct {
 
 	mu        sync.Mutex
 	addresses map[netip.Addr]int
-	silent    list.List // the connections on which nothing is asked, the longest first
+	silent    list.List // the connections on which nothing was ever asked, the longest first
+	idle      list.List // those on which nothing is asked any more, the longest first
 	open      int
 }
 
@@ -37,7 +39,8 @@ type conn struct {
 	net.Conn
 	guard   *guard
 	address netip.Addr
-	place   *list.Element // among the silent ones; nil if something is asked or it is closed
+	among   *list.List    // silent or idle
+	place   *list.Element // in it; nil if something is asked or the connection is closed
 	closed  bool
 }
 
@@ -73,6 +76,9 @@ func (g *guard) admit(c *conn) (longest *conn, ok bool) {
 	}
 	if g.open >= inAll {
 		first := g.silent.Front()
+		if g.idle.Len() > g.silent.Len() {
+			first = g.idle.Front()
+		}
 		if first == nil {
 			return nil, false
 		}
@@ -80,8 +86,19 @@ func (g *guard) admit(c *conn) (longest *conn, ok bool) {
 	}
 	g.addresses[c.address]++
 	g.open++
-	c.place = g.silent.PushBack(c)
+	c.wait(&g.silent)
 	return longest, true
+}
+
+// wait counts a connection among those whose place a new one may take; it was not among them.
+func (c *conn) wait(among *list.List) { c.among, c.place = among, among.PushBack(c) }
+
+// leave no longer counts it there.
+func (c *conn) leave() {
+	if c.place != nil {
+		c.among.Remove(c.place)
+		c.place = nil
+	}
 }
 
 // trackConnState follows what happens on the connections of a server.
@@ -96,11 +113,10 @@ func (g *guard) trackConnState(open net.Conn, s http.ConnState) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
-	case s == http.StateActive && c.place != nil:
-		g.silent.Remove(c.place)
-		c.place = nil
+	case s == http.StateActive:
+		c.leave()
 	case s == http.StateIdle && c.place == nil && !c.closed:
-		c.place = g.silent.PushBack(c)
+		c.wait(&g.idle)
 	}
 }
 
@@ -118,10 +134,7 @@ func (g *guard) forget(c *conn) {
 		return
 	}
 	c.closed = true
-	if c.place != nil {
-		g.silent.Remove(c.place)
-		c.place = nil
-	}
+	c.leave()
 	if g.addresses[c.address]--; g.addresses[c.address] == 0 {
 		delete(g.addresses, c.address)
 	}

@@ -127,7 +127,7 @@ func TestAddress(t *testing.T) {
 }
 
 // TestAll: when all places are taken, who asks nothing for the longest time has to go, and who
-// is answered stays.
+// is answered stays, as who has asked before.
 func TestAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := hello(t)
@@ -137,6 +137,10 @@ func TestAll(t *testing.T) {
 			text, _ := ask(slow, "/slow")
 			answered <- text
 		}()
+		before := p.dial("10.0.0.4")
+		if text, err := ask(before, "/"); text != "hello" || err != nil {
+			t.Fatalf("the first: %q, %v", text, err)
+		}
 		synctest.Wait()
 		var others []net.Conn
 		for i := range inAll + 9 {
@@ -145,13 +149,41 @@ func TestAll(t *testing.T) {
 		if text, err := ask(p.dial("10.0.0.3"), "/"); text != "hello" || err != nil {
 			t.Errorf("beside all others: %q, %v", text, err)
 		}
-		for i, want := range map[int]bool{0: false, 10: false, 11: true, inAll + 8: true} {
+		if text, err := ask(before, "/"); text != "hello" || err != nil {
+			t.Errorf("who has asked before: %q, %v", text, err)
+		}
+		for i, want := range map[int]bool{0: false, 11: false, 12: true, inAll + 8: true} {
 			if got := isOpen(others[i]); got != want {
 				t.Errorf("connection %d: open %t", i, got)
 			}
 		}
 		if text := <-answered; text != "hello" {
 			t.Errorf("who was being answered: %q", text)
+		}
+	})
+}
+
+// TestAllIdle: when those who have asked take all places, one of them goes for a new one.
+func TestAllIdle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := hello(t)
+		var asked []net.Conn
+		for i := range inAll {
+			asked = append(asked, p.dial(fmt.Sprintf("10.1.%d.%d", i/200, i%200)))
+			if text, err := ask(asked[i], "/"); text != "hello" || err != nil {
+				t.Fatalf("connection %d: %q, %v", i, text, err)
+			}
+			synctest.Wait()
+		}
+		later := []net.Conn{p.dial("10.0.0.1"), p.dial("10.0.0.2"), p.dial("10.0.0.3")}
+		synctest.Wait()
+		if text, err := ask(later[0], "/"); text != "hello" || err != nil {
+			t.Errorf("beside all who have asked: %q, %v", text, err)
+		}
+		for i, want := range map[int]bool{0: false, 2: false, 3: true, inAll - 1: true} {
+			if got := isOpen(asked[i]); got != want {
+				t.Errorf("connection %d: open %t", i, got)
+			}
 		}
 	})
 }
