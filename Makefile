@@ -40,7 +40,7 @@ version:
 check: go
 	@files=$$($(TOOL) gofumpt -l cmd internal packaging test tools/plain/*.go k8s); [ -z "$$files" ] || { echo "not formatted (gofumpt):"; echo "$$files"; exit 1; }
 	$(GO) vet ./...
-	$(TOOL) staticcheck ./...
+	$(TOOL) golangci-lint run ./...
 	$(GO) build -C tools -o ../bin/plain ./plain && $(GO) vet -vettool=$(CURDIR)/bin/plain ./cmd/... ./internal/...
 	cd tools && $(GO) test ./plain
 	$(GO) build -C tools -o ../bin/names ./names && bin/names -most 25 ./cmd/... ./internal/... && cd k8s && ../bin/names -most 25 ./...
@@ -52,8 +52,8 @@ check: go
 	test/advisories/check
 	cd test/e2e && $(GO) vet ./... && $(GO) mod tidy -diff
 	cd test/bench && $(GO) vet ./... && $(GO) mod tidy -diff
-	cd k8s && $(GO) vet ./... && $(GO) tool -modfile=../tools/go.mod staticcheck ./... && $(GO) vet -vettool=$(CURDIR)/bin/plain ./... && $(GO) mod tidy -diff
-	cd k8s/test && $(GO) vet ./... && $(GO) tool -modfile=../../tools/go.mod staticcheck ./... && $(GO) mod tidy -diff
+	cd k8s && $(GO) vet ./... && $(GO) tool -modfile=../tools/go.mod golangci-lint run -c ../.golangci.yml ./... && $(GO) vet -vettool=$(CURDIR)/bin/plain ./... && $(GO) mod tidy -diff
+	cd k8s/test && $(GO) vet ./... && $(GO) tool -modfile=../../tools/go.mod golangci-lint run -c ../../.golangci.yml ./... && $(GO) mod tidy -diff
 
 # Every package once, with the race detector where memory is shared.
 test: go

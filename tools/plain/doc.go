@@ -6,7 +6,6 @@
 //	emptycase   a case in which nothing is done, and no comment says why
 //	mixed       && inside || without parentheses
 //	positional  four and more fields of a struct by position
-//	shadows     a variable with the name of a package that the file imports
 //	switchinit  an init in a switch that has no value to compare
 //	width       lines of more than 120 columns, comments of more than 95
 //

@@ -4,4 +4,4 @@ package main
 
 import "golang.org/x/tools/go/analysis/multichecker"
 
-func main() { multichecker.Main(changed, emptycase, mixed, positional, shadows, switchinit, width) }
+func main() { multichecker.Main(changed, emptycase, mixed, positional, switchinit, width) }

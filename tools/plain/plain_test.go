@@ -11,7 +11,7 @@ import (
 
 // TestPlain: what is reported in testdata, what is not, and how it is fixed.
 func TestPlain(t *testing.T) {
-	for _, a := range []*analysis.Analyzer{changed, emptycase, mixed, positional, shadows, switchinit, width} {
+	for _, a := range []*analysis.Analyzer{changed, emptycase, mixed, positional, switchinit, width} {
 		t.Run(a.Name, func(t *testing.T) {
 			analysistest.RunWithSuggestedFixes(t, analysistest.TestData(), a, a.Name)
 		})
