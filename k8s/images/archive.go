@@ -42,13 +42,14 @@ func (b builder) writeArchives(dir, out string, from []image) error {
 		}
 		parts = append(parts, p)
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // G301: a directory to publish
 		return err
 	}
 	for _, name := range charts {
 		chart, packed, err := packChart(filepath.Join(b.repo, "k8s", "charts", name), b.version)
 		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s-%s.tgz", name, b.version)), packed, 0o644)
+			file := filepath.Join(dir, fmt.Sprintf("%s-%s.tgz", name, b.version))
+			err = os.WriteFile(file, packed, 0o644) //nolint:gosec // G306: a chart to publish
 		}
 		if err != nil {
 			return fmt.Errorf("pack the chart %s: %w", name, err)
@@ -74,11 +75,11 @@ func (b builder) writeArchive(file, arch string, parts []archive.Part) (err erro
 	if err := b.compileProgram("k8s/cmd/metax-k8s-images", arch, program); err != nil {
 		return err
 	}
-	text, err := os.ReadFile(program)
+	text, err := os.ReadFile(program) //nolint:gosec // G304: what was just built, in a new directory
 	if err != nil {
 		return err
 	}
-	to, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o755)
+	to, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o755) //nolint:gosec // G302: a program to publish
 	if err != nil {
 		return err
 	}

@@ -72,10 +72,10 @@ func writeSBOM(path string, of cdx.Component, created time.Time, found []compone
 	if err := cdx.NewBOMEncoder(&text, cdx.BOMFileFormatJSON).SetPretty(true).Encode(bom); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // G301: a directory to publish
 		return err
 	}
-	return os.WriteFile(path, text.Bytes(), 0o644)
+	return os.WriteFile(path, text.Bytes(), 0o644) //nolint:gosec // G306: a list to publish
 }
 
 // writeProgramsSBOM writes the list of the components of the Go programs in a directory.

@@ -79,7 +79,7 @@ func newClient(config *rest.Config) (*kubernetes.Clientset, error) {
 func readFile(name string) (objects.Objects, error) {
 	in := io.ReadCloser(os.Stdin)
 	if name != "-" {
-		file, err := os.Open(name)
+		file, err := os.Open(name) //nolint:gosec // G304: the user's --file, read with the user's rights
 		if err != nil {
 			return objects.Objects{}, err
 		}

@@ -63,7 +63,7 @@ func (f *File) Close() error {
 
 // Save writes a file like the running program with all Parts. The file must not exist.
 func (f *File) Save(path string) (err error) {
-	to, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o755)
+	to, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o755) //nolint:gosec // G302: a program, for all users
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -400,4 +401,9 @@ func TestOldFilesStay(t *testing.T) {
 	if r := s.looks(s.agent(), 1); said(r) != "cloud ready FilesFailed" || !strings.Contains(r.Message, "remove the files of an old driver") {
 		t.Errorf("%+v", r)
 	}
+}
+
+// Use sets the driver's count.
+func (s Simulation) Use(users int) error {
+	return os.WriteFile(s.Host.Join(moduleDir+"/refcnt"), []byte(strconv.Itoa(users)+"\n"), 0o644)
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"regexp"
 	"time"
 
@@ -49,7 +48,7 @@ func (k Kernel) Load(ctx context.Context, payload string, m Module) error {
 			return fmt.Errorf("load the modules that the driver depends on: %w", err)
 		}
 	}
-	file, err := os.Open(filepath.Join(payload, m.File))
+	file, err := os.OpenInRoot(payload, m.File)
 	if err != nil {
 		return err
 	}

@@ -6,8 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -42,11 +40,6 @@ func (s Simulation) Unload() error {
 		return err
 	}
 	return errors.Join(with.Remove(s.Host.Dir()), without.Add(s.Host.Dir()))
-}
-
-// Use sets the driver's count.
-func (s Simulation) Use(users int) error {
-	return os.WriteFile(s.Host.Join(moduleDir+"/refcnt"), []byte(strconv.Itoa(users)+"\n"), 0o644)
 }
 
 func (s Simulation) trees(version string) (with, without sim.Tree, err error) {

@@ -96,7 +96,7 @@ func executeOrder(ctx context.Context, host setup.Host, o setup.Order, name stri
 // installPrograms copies the programs to the host. Each is replaced as a whole.
 func (e Engines) installPrograms() error {
 	for _, name := range []string{runtimeName, hookName} {
-		program, err := os.ReadFile(filepath.Join(e.Programs, name))
+		program, err := os.ReadFile(filepath.Join(e.Programs, name)) //nolint:gosec // G304: fixed names in our image
 		var place string
 		if err == nil {
 			place, err = e.Root.Place(path.Join(Dir, name))

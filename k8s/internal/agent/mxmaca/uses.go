@@ -66,7 +66,7 @@ type mount struct {
 
 // eachMount calls do for each mount of a process, whose directory in /proc it is given.
 func eachMount(process string, do func(mount)) error {
-	file, err := os.Open(filepath.Join(process, "mountinfo"))
+	file, err := os.Open(filepath.Join(process, "mountinfo")) //nolint:gosec // G304: the kernel's, of a process
 	if err != nil {
 		return err
 	}

@@ -37,6 +37,7 @@ func Devices(n gpu.Node, s health.State, o Options) (devices []Device, unnamed [
 			vfs = max(vfs, len(g.VFs))
 		}
 		vfs = max(vfs, 1)
+	case protocol.ModeShared, protocol.ModeSGPU: // they offer no virtual functions
 	}
 	for _, c := range cards(n, s) {
 		switch {

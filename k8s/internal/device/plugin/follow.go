@@ -48,9 +48,9 @@ func follow[L runtime.Object, T runtime.Object](
 		default:
 		}
 	}
-	objects.AddEventHandler(cache.ResourceEventHandlerFuncs{
+	_, _ = objects.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: func(any) { mark() }, UpdateFunc: func(any, any) { mark() }, DeleteFunc: func(any) { mark() },
-	})
+	}) // fails only after the end
 	var running sync.WaitGroup
 	defer running.Wait()
 	running.Go(func() { objects.RunWithContext(ctx) })

@@ -117,7 +117,7 @@ func (t leaseTurn) lease(ids []string) error {
 	defer cancel()
 	err := t.leases.Take(ctx, leaseUse(s, use))
 	if err != nil {
-		t.lookOutside()
+		_ = t.lookOutside() // where it fails, all GPUs count as in use; sync returns why
 	}
 	return err
 }

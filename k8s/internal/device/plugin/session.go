@@ -73,7 +73,8 @@ func (s *Server) session(ctx context.Context) (err error) {
 	follow := newFollowers()
 	server := grpc.NewServer()
 	v1beta1.RegisterDevicePluginServer(server, service{Server: s, followers: follow})
-	go server.Serve(own.listener)
+	// If it fails, the kubelet gets no answer, which register, askTime or checkKnown finds.
+	go func() { _ = server.Serve(own.listener) }()
 	defer func() {
 		follow.stop()
 		stop(server)
@@ -104,7 +105,7 @@ func (s *Server) session(ctx context.Context) (err error) {
 			if event == nil && filepath.Ext(e.Name) == filepath.Ext(own.path) { // not the kubelet's checkpoint
 				event = time.After(eventTime)
 			}
-		case <-watch.Errors: // events were lost
+		case <-watch.Errors: //nolint:errcheck // events were lost; the sockets are looked at below
 		case <-event:
 			event = nil
 			err = s.checkKnown(ctx)
@@ -155,7 +156,7 @@ func (s *Server) waitForKubelet(ctx context.Context, watch *fsnotify.Watcher) er
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-watch.Events:
-		case <-watch.Errors:
+		case <-watch.Errors: //nolint:errcheck // events were lost; the socket is looked for again
 		case <-look.C:
 			if _, err := os.Stat(s.Dir); err != nil {
 				return err // the watch is of a directory that is gone

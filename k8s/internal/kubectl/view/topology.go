@@ -46,7 +46,7 @@ func NewTopology(o objects.Objects) (Topology, error) {
 	return Topology{APIVersion: apiVersion, Kind: "TopologyPrint", Document: v.Document(), view: v}, nil
 }
 
-// Matrix, Tree and SVG write the topology.
+// Matrix writes a table with the class of the link between each two GPUs.
 func (t Topology) Matrix(w io.Writer) error { return picture.Matrix(w, t.view) }
 
 // Tree writes a line for each GPU.

@@ -102,6 +102,7 @@ func (s Snapshot) nextStep(n Node) step {
 		if s.driverUnreadyReason(n) == "" {
 			return endUpgrade(n, enter(Record{To: r.To, Turn: r.Turn}, Done, s.Now).record)
 		}
+	case Done, Released: // the upgrade has ended
 	}
 	return step{record: r}
 }

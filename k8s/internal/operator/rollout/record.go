@@ -79,8 +79,9 @@ func (r Record) isUpgrading() bool {
 	switch r.State {
 	case Jobs, Deletion, Drain, Restart, Validation:
 		return true
+	default: // it has ended (Done, Failed, Released) or never began
+		return false
 	}
-	return false
 }
 
 // Take is a node that is out of service for an upgrade, or soon, or was a moment ago.

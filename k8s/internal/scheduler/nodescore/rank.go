@@ -63,6 +63,7 @@ func compareValues(p key.Policy) func(a, b *Judgement) int {
 		}
 	case key.ObjectiveBinpack, key.ObjectiveMTF:
 		return func(a, b *Judgement) int { return cmp.Or(loss(a, b), score(a, b)) }
+	default: // Spread, and Heaviest, which nobody can request
+		return func(a, b *Judgement) int { return cmp.Or(score(a, b), loss(a, b)) }
 	}
-	return func(a, b *Judgement) int { return cmp.Or(score(a, b), loss(a, b)) }
 }
