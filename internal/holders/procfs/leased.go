@@ -7,9 +7,6 @@ import (
 	"runtime"
 	"strings"
 	"time"
-	"unsafe"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
@@ -24,13 +21,10 @@ const leasedName = "metax-leased"
 // stays on its thread. Where /proc cannot be written, no look waits.
 func MarkLeased() {
 	runtime.LockOSThread()
-	name := append([]byte(leasedName), 0)
-	if err := unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(&name[0])), 0, 0, 0); err != nil {
-		return
-	}
-	if f, err := os.OpenFile("/proc/self/comm", os.O_WRONLY, 0); err == nil {
-		f.WriteString(leasedName)
-		f.Close()
+	for _, name := range []string{"/proc/thread-self/comm", "/proc/self/comm"} {
+		if os.WriteFile(name, []byte(leasedName), 0) != nil {
+			return
+		}
 	}
 }
 
