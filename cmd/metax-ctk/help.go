@@ -41,7 +41,7 @@ func fitHelp(plain func(io.Writer, string, any)) func(io.Writer, string, any) {
 		if narrow := terminalWidth(w); narrow > 0 {
 			width = min(width, narrow)
 		}
-		io.WriteString(w, terminal.Wrap(text.String(), width)) // as in urfave/cli, nobody is told
+		_, _ = io.WriteString(w, terminal.Wrap(text.String(), width)) // as in urfave/cli, nobody is told
 	}
 }
 

@@ -253,6 +253,7 @@ func sourceNote(sources []ps.Source) string {
 			rest = append(rest, fmt.Sprintf("incomplete: %s: %s", s, s.Message))
 		case ps.Failed:
 			rest = append(rest, fmt.Sprintf("no answer: %s: %s", s, s.Message))
+		case ps.OK: // seen
 		}
 	}
 	if len(absent) > 0 {

@@ -106,8 +106,9 @@ func simSMI() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	code, err := os.ReadFile(filepath.Join(dir, "metax-sim-smi"))
+	code, err := os.ReadFile(filepath.Join(dir, "metax-sim-smi")) //nolint:gosec // G304: dir is where this program is
 	if errors.Is(err, fs.ErrNotExist) {
+		//nolint:gosec // G304: dir is where this program is
 		code, err = os.ReadFile(filepath.Join(dir, "../libexec/metax-container-toolkit/metax-sim-smi"))
 	}
 	if errors.Is(err, fs.ErrNotExist) {

@@ -40,6 +40,7 @@ func (s NodeScore) Order() string {
 			text = binary.BigEndian.AppendUint64(text, uint64(math.Round(s.Score*1000))^1<<63) // thousandths
 		case key.ByJobs:
 			text = appendNumber(text, -s.Jobs)
+		case key.ByOrder: // GPU numbers of two nodes cannot be compared
 		}
 	}
 	return string(text)

@@ -183,6 +183,7 @@ func (h Had) keepsGPUs() bool {
 	switch h.State {
 	case usage.Running, usage.Paused, usage.Restarting:
 		return true
+	case usage.Created, usage.Removing, usage.Exited, usage.Dead: // no process uses them
 	}
 	return false
 }

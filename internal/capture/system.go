@@ -15,7 +15,8 @@ import (
 )
 
 // single are files that are kept as they are, but for stand-ins.
-var single = strings.Fields(`/proc/sys/kernel/osrelease /proc/sys/kernel/random/boot_id /proc/devices /proc/sys/user/max_user_namespaces
+var single = strings.Fields(`/proc/sys/kernel/osrelease /proc/sys/kernel/random/boot_id /proc/devices
+	/proc/sys/user/max_user_namespaces
 	/sys/module/metax/version /sys/module/metax/srcversion /sys/module/metax/initstate /sys/module/metax/taint
 	/sys/module/mxgvm/version /sys/module/MXGVM/version
 	/sys/devices/system/node/online /sys/devices/system/node/possible

@@ -47,7 +47,8 @@ func Decode(data []byte) (*specs.Spec, error) {
 		return spec, nil
 	}
 	rest := yaml.NewDecoder(bytes.NewReader(data))
-	if rest.Decode(new(yaml.Node)); !errors.Is(rest.Decode(new(yaml.Node)), io.EOF) {
+	_ = rest.Decode(new(yaml.Node)) // the first document, which decodeSpec has read
+	if !errors.Is(rest.Decode(new(yaml.Node)), io.EOF) {
 		return nil, fmt.Errorf("%w: engines read only the first document, and there is text after it", ErrSpec)
 	}
 	return spec, nil

@@ -104,6 +104,7 @@ func tell(env []string, spec *specs.Spec, given []*specs.DeviceNode) []string {
 			indices = append(indices, d.Name)
 		case ByUUID:
 			uuids = append(uuids, d.Name)
+		default: // addresses and "all" are in no variable
 		}
 	}
 	for _, v := range edits.Variables(uuids, indices) {

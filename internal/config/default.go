@@ -50,12 +50,13 @@ func (s Setting) lines() []string {
 	if s.Default == nil {
 		return s.Example
 	}
-	value := s.Default[0] // a switch
+	value := s.Default[0]
 	switch s.Kind {
 	case Text:
 		value = toml.Literal(value)
 	case List:
 		value = toml.Literal(s.Default)
+	case Switch, Table: // a switch is written as it is, and a table has no default
 	}
 	return []string{s.Name() + " = " + value}
 }

@@ -90,6 +90,7 @@ func currentContext(dir string) string {
 	if dir == "" {
 		return ""
 	}
+	//nolint:gosec // G304: dir is DOCKER_CONFIG or ~/.docker, as for docker, and is read with the user's rights
 	data, err := os.ReadFile(filepath.Join(dir, "config.json"))
 	if err != nil {
 		return ""
@@ -107,7 +108,7 @@ func currentContext(dir string) string {
 // the digest of the context's name.
 func contextHost(dir, name string) (string, error) {
 	path := filepath.Join(dir, "contexts", "meta", digest(name), "meta.json")
-	data, err := os.ReadFile(path)
+	data, err := os.ReadFile(path) //nolint:gosec // G304: below the same directory; the name in it is a digest
 	if err != nil {
 		return "", fmt.Errorf("read docker context %q: %w (docker context ls)", name, err)
 	}

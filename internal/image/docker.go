@@ -92,6 +92,7 @@ func (d Docker) create(ctx context.Context, c Config, until time.Time) (dockerd.
 	var made dockerd.Made
 	err := dockerd.ErrExists
 	for try := 0; try < 3 && errors.Is(err, dockerd.ErrExists); try++ {
+		//nolint:gosec // G404: the number makes the name unlikely to be taken; it need not be secret
 		draft.Name = fmt.Sprintf("%s%.12s-%08x", namePrefix, digest, rand.Uint32())
 		made, err = d.Daemon.Create(ctx, draft)
 	}

@@ -88,7 +88,7 @@ func (e environ) withDirs(name string, dirs []string, before bool) string {
 	switch {
 	case have == "": // only ours
 	case before:
-		list = append(dirs[:len(dirs):len(dirs)], have)
+		list = slices.Concat(dirs, []string{have})
 	default:
 		list = append([]string{have}, dirs...)
 	}

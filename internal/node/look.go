@@ -95,7 +95,7 @@ func (l *Looker) Look(ctx context.Context) (health.Look, error) {
 	switch {
 	case errors.Is(err, ErrLate):
 		return health.Look{Failed: fmt.Sprintf("no answer within %s", l.Timeout)}, nil
-	case err != nil && err == ctx.Err(): // not one of the look
+	case err != nil && err == ctx.Err(): //nolint:errorlint // a look wraps its errors, and says so in them
 		return health.Look{}, fmt.Errorf("look at the GPUs: %w", err)
 	}
 	return look, err

@@ -92,8 +92,10 @@ func settled(s *rspec.Spec, e *cdispecs.ContainerEdits) *rspec.Spec {
 		s.Linux.Resources.Devices = rules
 	}
 	if h := s.Hooks; h != nil {
-		//lint:ignore SA1019 prestart hooks are still in use
-		for _, list := range []*[]rspec.Hook{&h.Prestart, &h.CreateRuntime, &h.CreateContainer, &h.StartContainer, &h.Poststart, &h.Poststop} {
+		prestart := &h.Prestart //nolint:staticcheck // SA1019: prestart hooks are still in use
+		for _, list := range []*[]rspec.Hook{
+			prestart, &h.CreateRuntime, &h.CreateContainer, &h.StartContainer, &h.Poststart, &h.Poststop,
+		} {
 			var once []rspec.Hook
 			for _, hook := range *list {
 				if !slices.ContainsFunc(once, func(o rspec.Hook) bool { return cmp.Equal(o, hook, cmpopts.EquateEmpty()) }) {

@@ -110,6 +110,7 @@ func (s *shape) checkValue(path string, v jsontree.Value) error {
 		}
 	case jsontree.Object:
 		return s.members(path, v)
+	case jsontree.Absent, jsontree.Null, jsontree.Bool, jsontree.String: // the kind is all that is checked
 	}
 	return nil
 }

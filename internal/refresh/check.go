@@ -101,11 +101,12 @@ func (c Comparison) Diff() ([]cdi.Difference, error) {
 	}
 	files = append(files, specFile{c.Host, cdi.Path(c.Options.Vendor, c.Options.Class, cdi.JSON), c.Trimmed})
 	have, err := cdi.Load(files[0].host, files[0].path)
-	if errors.Is(err, fs.ErrNotExist) && c.Trimmed {
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && c.Trimmed:
 		return nil, fmt.Errorf("the snapshot has no CDI spec %s", files[0])
-	} else if errors.Is(err, fs.ErrNotExist) {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%w; write one: metax-ctk cdi generate", err)
-	} else if err != nil {
+	case err != nil:
 		return nil, err
 	}
 	return c.drift(have)

@@ -140,7 +140,7 @@ func (h Host) makeRootfs() (dir string, remove func(), err error) {
 	}
 	// A container with another user than root must be able to read it.
 	if err == nil {
-		err = os.Chmod(dir, 0o755)
+		err = os.Chmod(dir, 0o755) //nolint:gosec // G302: another user of the container must enter it
 	}
 	if err != nil {
 		remove()

@@ -107,6 +107,7 @@ func (c Container) Holds() bool {
 		return true
 	case Exited:
 		return c.Keeps
+	case Removing, Dead: // cannot be started again
 	}
 	return false
 }

@@ -43,7 +43,7 @@ func Text(programs ...string) ([]byte, error) {
 			case !entry.Type().IsRegular() || !isLicence(entry.Name()):
 				return nil
 			}
-			text, err := os.ReadFile(path)
+			text, err := os.ReadFile(path) //nolint:gosec // G304: a file of a linked module, in the module cache
 			if err != nil {
 				return err
 			}
@@ -111,7 +111,9 @@ func modulesOf(programs []string) ([]linked, error) {
 			all = append(all, linked{m.Path, m.Version, filepath.Join(cache, cacheName(m.Path)+"@"+cacheName(m.Version))})
 		}
 	}
-	slices.SortFunc(all, func(a, b linked) int { return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.version, b.version)) })
+	slices.SortFunc(all, func(a, b linked) int {
+		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.version, b.version))
+	})
 	return slices.Compact(all), nil
 }
 

@@ -113,6 +113,7 @@ func (s *Solver) Figures(q key.Question, gpus []int) key.Candidate {
 		c.Score = float64(q.Policy.Score(int64(c.Weight), int64(c.Cut))) / 1000
 	case key.ObjectiveMTF:
 		c.Jobs = s.tree.JobsLeft(q.Free, gpus) - s.tree.JobsLeft(q.Free, nil)
+	case key.ObjectiveSpread, key.ObjectiveBinpack, key.ObjectiveFirst, key.ObjectiveHeaviest: // have neither
 	}
 	return c
 }

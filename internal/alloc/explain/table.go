@@ -86,6 +86,7 @@ func cell(c key.Component, of key.Candidate) string {
 		return strconv.FormatFloat(of.Score, 'f', -1, 64)
 	case key.ByJobs:
 		return fmt.Sprintf("%+d", of.Jobs)
+	case key.ByOrder: // has no row of its own
 	}
 	return ""
 }

@@ -114,6 +114,7 @@ func (e *Explanation) reason(a, b key.Candidate) string {
 		return "the policy scores them higher"
 	case key.ByJobs:
 		return "fewer, larger jobs fill the GPUs left free"
+	case key.ByOrder: // below
 	}
 	if len(e.Key) == 1 {
 		return "lower GPU numbers win"

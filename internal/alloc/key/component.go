@@ -58,6 +58,7 @@ func (c Component) Compare(a, b Candidate) int {
 		return cmp.Compare(a.Score, b.Score)
 	case ByJobs:
 		return cmp.Compare(b.Jobs, a.Jobs)
+	case ByOrder: // all are equal
 	}
 	return 0
 }

@@ -28,7 +28,7 @@ const (
 	ObjectiveMTF
 	ObjectiveFirst
 	ObjectiveHeaviest
-	NumObjectives
+	NumObjectives int = iota
 )
 
 // The policies without parameters. Spread and Binpack compare the class of the set

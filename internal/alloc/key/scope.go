@@ -43,6 +43,7 @@ func (s Scope) Allows(place topology.Locality) bool {
 		return place == topology.SameSwitch
 	case NUMA:
 		return place >= topology.SameNUMA
+	case Any, Link, Node: // any place
 	}
 	return true
 }

@@ -43,6 +43,7 @@ func (g *Graph) Locality(i, j int) topology.Locality {
 		near = topology.SameHostBridge
 	case topology.NODE:
 		near = topology.SameNUMA
+	case topology.MX, topology.Switch, topology.SYS, topology.Unknown: // do not say how near they are
 	}
 	return max(place, near)
 }

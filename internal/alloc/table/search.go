@@ -136,6 +136,7 @@ func (e *evaluator) value(c key.Component, s, rest set) int64 {
 		return e.policy.Score(int64(e.rows[s].weight), e.cutWeight(s, rest))
 	case key.ByJobs:
 		return -int64(e.jobs[rest])
+	case key.ByOrder: // has no number
 	}
-	return 0 // ByOrder has no number
+	return 0
 }

@@ -58,6 +58,7 @@ func (s *Solver) Figures(q key.Question, gpus []int) key.Candidate {
 	case key.ObjectiveMTF:
 		jobs := t.jobs()
 		c.Jobs = int(jobs[rest]) - int(jobs[free])
+	case key.ObjectiveSpread, key.ObjectiveBinpack, key.ObjectiveFirst, key.ObjectiveHeaviest: // have neither
 	}
 	return c
 }

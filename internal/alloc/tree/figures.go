@@ -70,6 +70,7 @@ func (t *Solver) Figures(q key.Question, gpus []int) key.Candidate {
 		f.Score = float64(q.Policy.Score(int64(f.Weight), int64(f.Cut))) / 1000
 	case key.ObjectiveMTF:
 		f.Jobs = t.JobsLeft(q.Free, gpus) - t.JobsLeft(q.Free, nil)
+	case key.ObjectiveSpread, key.ObjectiveBinpack, key.ObjectiveFirst, key.ObjectiveHeaviest: // have neither
 	}
 	return f
 }

@@ -96,6 +96,7 @@ func newLayout(k layoutKey, d *dendrogram) *layout {
 		case key.ByJobs:
 			add(field{of: c}, n)
 			ly.job = ly.fields[0].unit
+		case key.ByClass, key.ByOrder: // the search tries the classes itself, and the numbers come last
 		}
 	}
 	return ly

@@ -92,7 +92,7 @@ func temporaryDir(shared string) (string, error) {
 
 // privateDir makes a directory that nobody else may enter, unless it is there.
 func privateDir(dir string) error {
-	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil { //nolint:gosec // G301: that above; dir has 0700
 		return err
 	}
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {

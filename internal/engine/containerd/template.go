@@ -74,7 +74,7 @@ func (in Input) removeTemplate() ([]byte, error) {
 	if err != nil || len(before)+len(after) == len(in.Main) {
 		return in.Main, err
 	}
-	rest := append(before, after...)
+	rest := slices.Concat(before, after)
 	if (len(rest) == 0 || string(rest) == baseTemplate) && (!in.HasOriginal || in.Original == nil) {
 		return nil, nil
 	}

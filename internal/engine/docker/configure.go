@@ -66,6 +66,7 @@ func (f file) mustEnableCDI(v engine.Version) bool {
 		return false
 	case engine.Off:
 		return !v.Before(25, 0)
+	case engine.Unset: // the version decides
 	}
 	return v.AtLeast(25, 0) && v.Before(28, 2)
 }

@@ -62,11 +62,12 @@ func parseConmon(cmdline []byte) (conmonArgs, bool) {
 		}
 		var value string
 		given := false
-		if long {
+		switch {
+		case long:
 			name, value, given = strings.Cut(name, "=")
-		} else if strings.ContainsRune(name[:len(name)-1], 'e') {
+		case strings.ContainsRune(name[:len(name)-1], 'e'):
 			return conmonArgs{}, false // several letters, as in "-ei"
-		} else {
+		default:
 			name = name[len(name)-1:] // only the last of them takes a value
 		}
 		if valueOptions[name] && !given && i+1 < len(words) {

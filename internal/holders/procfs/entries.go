@@ -28,6 +28,7 @@ const direntName = 19
 // f may not keep name, which is in buf.
 func eachEntry(dir int, buf []byte, f func(name cstring) bool) error {
 	for {
+		//nolint:gosec // G103: the conversion is in the call; the kernel writes len(buf) bytes at most
 		n, _, errno := unix.Syscall(unix.SYS_GETDENTS64, uintptr(dir), uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)))
 		switch {
 		case errno == unix.EINTR:
@@ -57,6 +58,7 @@ func eachEntry(dir int, buf []byte, f func(name cstring) bool) error {
 
 // readLink returns how many bytes of a link's target were written to buf.
 func readLink(dir int, name cstring, buf []byte) (int, error) {
+	//nolint:gosec // G103: the conversions are in the call; name ends with NUL, and buf has the length given
 	n, _, errno := unix.Syscall6(unix.SYS_READLINKAT, uintptr(dir), uintptr(unsafe.Pointer(&name[0])),
 		uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)), 0, 0)
 	if errno != 0 {
@@ -68,6 +70,7 @@ func readLink(dir int, name cstring, buf []byte) (int, error) {
 // openEntry is openAt without an allocation.
 func openEntry(dir int, name cstring, flags int) (int, error) {
 	for {
+		//nolint:gosec // G103: the conversion is in the call; name ends with NUL
 		fd, _, errno := unix.Syscall6(unix.SYS_OPENAT, uintptr(dir), uintptr(unsafe.Pointer(&name[0])),
 			uintptr(flags|unix.O_CLOEXEC), 0, 0, 0)
 		if errno == 0 {

@@ -25,6 +25,7 @@ func (p *Proc) RunBy(is func(runtime string) bool) []string {
 				continue
 			}
 			// containerd's shim keeps the program there that its options name.
+			//nolint:gosec // G304: namespace and ID are names of directories that containerd's user made
 			text, err := os.ReadFile(filepath.Join(host, usual.State, taskDirs[0], t.Namespace, t.ID, "runtime"))
 			if err == nil && is(strings.TrimSpace(string(text))) {
 				found = append(found, fmt.Sprintf("container %s (%s)", usage.ShortID(t.ID), namespaceName(t.Namespace)))
@@ -38,10 +39,12 @@ func (p *Proc) RunBy(is func(runtime string) bool) []string {
 	defer closeFD(dir)
 	pids, _ := processNames(dir)
 	for _, pid := range pids {
+		//nolint:gosec // G304: pid is a name in /proc, a number
 		name, err := os.ReadFile(filepath.Join(p.dir, pid, "comm"))
 		if err != nil || strings.TrimSpace(string(name)) != monitorName {
 			continue
 		}
+		//nolint:gosec // G304: pid is a name in /proc, a number
 		words, err := os.ReadFile(filepath.Join(p.dir, pid, "cmdline"))
 		if m, ok := parseConmon(words); err == nil && ok && is(m.runtime) {
 			found = append(found, fmt.Sprintf("container %s (%s)", m.name, m.engine))

@@ -31,12 +31,13 @@ func (a *bpfAttr) get32(at int) uint32    { return binary.NativeEndian.Uint32(a[
 
 // setPointer stores the address of buf, which stays in place as long as it is pinned.
 func (a *bpfAttr) setPointer(pin *runtime.Pinner, at int, buf []byte) {
-	p := unsafe.Pointer(unsafe.SliceData(buf))
+	p := unsafe.Pointer(unsafe.SliceData(buf)) //nolint:gosec // G103: pinned in the next line, so the address stays
 	pin.Pin(p)
 	a.set64(at, uint64(uintptr(p)))
 }
 
 func bpf(command uintptr, a *bpfAttr) (int, error) {
+	//nolint:gosec // G103: the conversion is in the call, which keeps a in place until it returns
 	n, _, errno := unix.Syscall(unix.SYS_BPF, command, uintptr(unsafe.Pointer(a)), unsafe.Sizeof(*a))
 	if errno != 0 {
 		return 0, errno
@@ -91,7 +92,7 @@ func readInstructions(program *os.File) ([]insn, error) {
 		pin.Pin(&info)
 		a.set32(0, uint32(program.Fd()))
 		a.set32(4, size)
-		a.set64(8, uint64(uintptr(unsafe.Pointer(&info))))
+		a.set64(8, uint64(uintptr(unsafe.Pointer(&info)))) //nolint:gosec // G103: info is pinned until the function returns
 		if _, err := bpf(unix.BPF_OBJ_GET_INFO_BY_FD, &a); err != nil {
 			return nil, fmt.Errorf("read its device program: %w", err)
 		}

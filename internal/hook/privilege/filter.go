@@ -30,6 +30,7 @@ func Forbid(calls ...uint32) error {
 	}
 	filter := filterProgram(own, calls)
 	prog := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	//nolint:gosec // G103: the conversion is in the call, and KeepAlive keeps what prog points to
 	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&prog)))
 	runtime.KeepAlive(filter)
 	if errno != 0 {

@@ -46,6 +46,7 @@ func Drop(keep ...Capability) error {
 	if err != nil {
 		return err
 	}
+	//nolint:gosec // G103: the conversions are in the call, and KeepAlive keeps both
 	_, _, errno := syscall.AllThreadsSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)),
 		uintptr(unsafe.Pointer(&sets)), 0)
 	runtime.KeepAlive(&header)

@@ -91,7 +91,7 @@ func (c *change) enable() error {
 	if _, err := os.Stat(c.dir + "/sgpu"); err == nil {
 		return nil
 	}
-	if os.Mkdir(c.dir+"/sgpu", 0o755) != nil {
+	if os.Mkdir(c.dir+"/sgpu", 0o755) != nil { //nolint:gosec // G301: as in sysfs, every user reads it
 		return fmt.Errorf("sysfs error: %s/sgpu cannot be made", c.dir)
 	}
 	memory := strconv.Itoa(c.gpu.MemoryMiB)
@@ -145,7 +145,7 @@ func (c *change) create() error {
 		if _, err := os.Stat(c.dir + "/" + part); err == nil {
 			continue
 		}
-		if os.Mkdir(c.dir+"/"+part, 0o755) != nil {
+		if os.Mkdir(c.dir+"/"+part, 0o755) != nil { //nolint:gosec // G301: as in sysfs, every user reads it
 			return fmt.Errorf("sysfs error: %s/%s cannot be made", c.dir, part)
 		}
 		err := c.makeNode(part, mib)
@@ -178,7 +178,7 @@ func (c *change) makeNode(part string, mib int) error {
 		number++
 	}
 	node, use := nodes+strconv.Itoa(number), "smi/"+path.Base(part)
-	if os.Mkdir(node, 0o755) != nil || os.Mkdir(c.dir+"/"+use, 0o755) != nil {
+	if os.Mkdir(node, 0o755) != nil || os.Mkdir(c.dir+"/"+use, 0o755) != nil { //nolint:gosec // G301: as in sysfs
 		return fmt.Errorf("sysfs error: %s cannot be made", node)
 	}
 	group, kib := strconv.Itoa(10000+number), mib*1024
@@ -248,7 +248,7 @@ func puts(dir string, files ...string) (err error) {
 }
 
 func put(file, line string) error {
-	if os.WriteFile(file, []byte(line+"\n"), 0o644) != nil {
+	if os.WriteFile(file, []byte(line+"\n"), 0o644) != nil { //nolint:gosec // G306: as in sysfs, every user reads it
 		return fmt.Errorf("sysfs error: %s cannot be written", file)
 	}
 	return nil

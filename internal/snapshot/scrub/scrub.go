@@ -61,15 +61,17 @@ var commonText string
 // is not a name, although a host or a user may have it; numbered matches heads of columns,
 // device nodes, libraries and numbers.
 var (
-	formatWords = strings.Fields(`active affinity and at attached available between bind block bridge bridges build busid by-path card cgroupfs character class commit compute
-	containerd cpu crio crun default dep device devices devname devtype disabled dist-upgrade distance dkms docker driver drivers drm
-	drm_minor enabled error eth exclusive extra failed firmware from generic go healthy hostname id id_like include initstate instance
-	interconnect interface itself kernel known legend lib lib64 libexec link live local log maca macainfo machine major management
-	matrix memory metax metaxlink minor modalias mode model module modules most mx-smi mxcd mxdriver mxgd mxgpu_llvm mxgvm mxnd name native
-	nerdctl nic node nodes not numa ompi one online or os-release osrelease pci pci_class pci_id pci_slot_name pci_subsys_id pcie phb
-	pix possible pretty_name private proc process product pxb random render rprivate rshared rslave runc serial several sgpu sgpu-parent-dev sgpu-sub-dev shared
-	sim simulated slice spec state switch sys system systemd the through timestamp total txt type ucx uevent updates used
-	uuid vbios vendor version version_codename version_id vf virtual`)
+	formatWords = strings.Fields(`active affinity and at attached available between bind block bridge bridges build
+	busid by-path card cgroupfs character class commit compute containerd cpu crio crun default dep device devices
+	devname devtype disabled dist-upgrade distance dkms docker driver drivers drm drm_minor enabled error eth exclusive
+	extra failed firmware from generic go healthy hostname id id_like include initstate instance interconnect interface
+	itself kernel known legend lib lib64 libexec link live local log maca macainfo machine major management matrix
+	memory metax metaxlink minor modalias mode model module modules most mx-smi mxcd mxdriver mxgd mxgpu_llvm mxgvm
+	mxnd name native nerdctl nic node nodes not numa ompi one online or os-release osrelease pci pci_class pci_id
+	pci_slot_name pci_subsys_id pcie phb pix possible pretty_name private proc process product pxb random render
+	rprivate rshared rslave runc serial several sgpu sgpu-parent-dev sgpu-sub-dev shared sim simulated slice spec state
+	switch sys system systemd the through timestamp total txt type ucx uevent updates used uuid vbios vendor version
+	version_codename version_id vf virtual`)
 	numbered = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(
 			`^(?:(?:gpu|nic|card|renderd|port|mlx5_|go)[0-9]+|mxc?[0-9]*|(?:un)?available|lib[\w.-]+|maca-[\w.-]+|(?:0x)?[0-9a-f]*[0-9][0-9a-f]*(?:[:.][0-9a-f]*)*)$`)
@@ -180,6 +182,7 @@ func (s *Scrubber) learnedPatterns() []pattern {
 			re = `(?i)` + re + `(?:\.[a-z0-9][a-z0-9-]*)*`
 		case UUID:
 			re = `(?i)` + re
+		default: // as it was learned, in the same letters
 		}
 		if l.class == Serial {
 			s.order = append(s.order,
@@ -226,8 +229,9 @@ func standin(class Class, w string, n int) string {
 		return fmt.Sprintf("SERIAL%06d", n)
 	case hex:
 		return fmt.Sprintf("%0*d", len(w), n)
+	default: // a word, such as "host-1"
+		return fmt.Sprintf("%s-%d", class, n)
 	}
-	return fmt.Sprintf("%s-%d", class, n)
 }
 
 // splitUUID splits the prefix from a word such as "GPU-3fd4ee8f-…".

@@ -69,6 +69,7 @@ func kindLine(k topology.Kind) string {
 		dash = ` stroke-dasharray="8 7" stroke-linecap="round"`
 	case topology.Unknown:
 		return fmt.Sprintf(`stroke="%s" stroke-width="1"`, kindEdge)
+	case topology.PIX, topology.Switch, topology.MX: // without dashes
 	}
 	return fmt.Sprintf(`stroke="%s" stroke-width="3"%s`, kindEdge, dash)
 }

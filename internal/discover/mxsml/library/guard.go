@@ -89,7 +89,7 @@ func cString(at *byte) string {
 	var s []byte
 	for at != nil && len(s) < 128 && *at >= ' ' && *at <= '~' {
 		s = append(s, *at)
-		at = (*byte)(unsafe.Add(unsafe.Pointer(at), 1))
+		at = (*byte)(unsafe.Add(unsafe.Pointer(at), 1)) //nolint:gosec // G103: *at is not NUL, so the text has a next byte
 	}
 	return string(s)
 }
