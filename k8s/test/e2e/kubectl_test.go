@@ -57,7 +57,7 @@ func TestKubectl(t *testing.T) {
 			return nil
 		})
 	})
-	n.must(t, "sh", "-c", "echo 'reason: 36' >$(find "+cluster.NodeDir+"/sys/devices -name pmdecsrc | head -n 1)")
+	n.must(t, "sh", "-c", "echo 'reason: 36' >$(grep -rl --include=pmdecsrc . "+cluster.NodeDir+"/sys/devices | head -n 1)")
 	file := "/root/report.yaml"
 	for _, row := range []struct{ line, want string }{
 		{"top node", "4/8 gpu"},
