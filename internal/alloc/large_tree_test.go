@@ -56,6 +56,26 @@ func TestTreeByPick(t *testing.T) {
 	}
 }
 
+// TestManyLookups explains sets of so many pairs that the runner-up lacks a GPU of one of them,
+// and of one pair more, of which the first is not looked at.
+func TestManyLookups(t *testing.T) {
+	t.Parallel()
+	n := 2*maxLookups + 4
+	p := New(alloctest.Graph(t, alloctest.Build(n, 1, 0, func(i, j int) string {
+		return map[bool]string{true: "MX", false: "NODE"}[i/2 == j/2]
+	})))
+	for _, pairs := range []int{maxLookups, maxLookups + 1} {
+		a, err := p.Pick(Request{N: 2 * pairs, Free: alloctest.Seq(n), Explain: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := append(alloctest.Seq(2*pairs-2), 2*pairs, 2*pairs+1)
+		if e := a.Explanation; e.Exact != (pairs == maxLookups) || e.RunnerUp == nil || !slices.Equal(e.RunnerUp.GPUs, want) {
+			t.Errorf("%d pairs: exact %v, runner-up %+v", pairs, e.Exact, e.RunnerUp)
+		}
+	}
+}
+
 // TestLargeChooses checks which solver a graph gets.
 func TestLargeChooses(t *testing.T) {
 	t.Parallel()

@@ -13,7 +13,7 @@ func TestParse(t *testing.T) {
 	for _, c := range []struct {
 		in   string
 		want key.Policy
-	}{{"spread", key.Spread}, {"compact", key.Spread}, {"binpack", key.Binpack}, {"preserve", key.Binpack}} {
+	}{{"spread", key.Spread}, {"compact", key.Spread}, {"binpack", key.Binpack}, {"preserve", key.Binpack}, {"weighted:10,1", Policies()[2]}} {
 		if got, err := ParsePolicy(c.in); err != nil || got != c.want {
 			t.Errorf("ParsePolicy(%q) = %v, %v; want %v", c.in, got, err, c.want)
 		}
@@ -42,6 +42,7 @@ func TestParse(t *testing.T) {
 		{func(string) error { _, err := ParsePolicy("weighted:x,1"); return err }, `policy "weighted:x,1": want two factors, such as weighted:10,1`},
 		{func(string) error { _, err := ParsePolicy("weighted:1,x"); return err }, `policy "weighted:1,x": want two factors, such as weighted:10,1`},
 		{func(string) error { _, err := ParsePolicy("weighted:1"); return err }, `policy "weighted:1": want two factors, such as weighted:10,1`},
+		{func(string) error { _, err := ParsePolicy("weighted:0,0"); return err }, `policy "weighted:0,0": factors 0 and 0: one must be at least 0.001`},
 		{func(s string) error { _, err := ParseScope(s); return err }, `scope "Best\n" is not known; want any, link, switch, numa, node`},
 		{func(s string) error { _, err := ParseSizeRule(s); return err }, `size rule "Best\n" is not known; want warn, off, enforce`},
 	} {

@@ -66,12 +66,13 @@ func TestGPUs(t *testing.T) {
 }
 
 func TestMACA(t *testing.T) {
-	got, err := MACA(Software{
+	software := Software{
 		Path: "/opt/maca", Dir: "/opt/maca-3", Version: "3", Driver: "/opt/mxdriver", Libraries: []string{"/opt/maca/lib"},
 		Links:    []LibraryLink{{Name: "libx.so.1", Target: "/opt/maca/lib/libx.so"}},
 		Programs: []string{"/opt/maca/bin/mxcc", "/opt/maca/bin/mx-smi", "/opt/maca/mxgpu_llvm/bin/clang", "/opt/maca/mxgpu_llvm/bin/mxcc"},
 		Env:      []string{"MACA_PATH=/opt/maca", "MACA_CLANG_PATH=/opt/maca/mxgpu_llvm/bin"},
-	}, "host")
+	}
+	got, err := MACA(software, "host")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,6 +92,10 @@ func TestMACA(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+	want.Links[0].Optional = true
+	if fallback, err := MACAFallback(software, "host"); err != nil || !cmp.Equal(want, fallback) {
+		t.Errorf("as a fallback (-want +got), %v:\n%s", err, cmp.Diff(want, fallback))
 	}
 	atPath := installed
 	atPath.Path = "/opt/maca"

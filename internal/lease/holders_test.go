@@ -48,6 +48,8 @@ func TestHolders(t *testing.T) {
 	}
 	inPod := labeled(usage.Running, unlabeled, func(c *usage.Container) { c.Engine, c.Namespace, c.Name = "containerd", "k8s.io", "team/train/main" })
 	inCRIO := labeled(usage.Running, unlabeled, func(c *usage.Container) { c.Engine, c.Name = "cri-o", "k8s_main_train_team_0f3a_0" })
+	eval := podContainer(1)
+	eval.ID, eval.Name = "team/eval/main", "team/eval/main"
 	seen := func(held bool, c usage.Container) map[string]Known {
 		return map[string]Known{boxA: {c.Facts, "docker", sock, held}}
 	}
@@ -160,6 +162,13 @@ func TestHolders(t *testing.T) {
 		"a lease of a pod": {
 			leases: []usage.Lease{podLease(0, 0, 1)}, looks: []Look{kubeletSees(podContainer(0, 1))},
 			want: []row{{gpus(0, 1), "container team/train/main (kubernetes), lease " + podLease(0, 0, 1).ID, "running", []string{"lease", "container"}}},
+		},
+		"a lease of a pod that shares a GPU with a pod whose name is first": {
+			leases: []usage.Lease{ofPod("team/train/main", podLease(0, 0, 1))}, looks: []Look{kubeletSees(podContainer(0, 1), eval)},
+			want: []row{
+				{gpus(0, 1), "container team/train/main (kubernetes), lease " + podLease(0, 0, 1).ID, "running", []string{"lease", "container"}},
+				{gpus(1), "container team/eval/main (kubernetes)", "running", []string{"container"}},
+			},
 		},
 		"a lease of a pod that is not listed yet": {
 			leases: []usage.Lease{podLease(0, 0, 1)}, looks: []Look{kubeletSees()},

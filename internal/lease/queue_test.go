@@ -209,7 +209,7 @@ func TestLabelIsNoPlace(t *testing.T) {
 	})
 }
 
-// A sign of life begins no state over one that was lost.
+// A sign of life is of every request, the first too, and begins no state over one that was lost.
 func TestMarkOfTheLost(t *testing.T) {
 	lost := NewState("boot")
 	lost.Lost = "it was damaged"
@@ -217,6 +217,12 @@ func TestMarkOfTheLost(t *testing.T) {
 	b.markAlive(t.Context(), wants(1))
 	if !b.state.New || b.writes > 0 {
 		t.Errorf("new: %v, %d writes", b.state.New, b.writes)
+	}
+	known := stateOf()
+	known.Queue = []Ticket{{ID: wants(1).requestID(), Count: 1, Client: clientA}}
+	b = newBench(t, known)
+	if b.markAlive(t.Context(), wants(1)); b.state.Queue[0].Marked == 0 {
+		t.Error("the first request has no sign of life")
 	}
 }
 

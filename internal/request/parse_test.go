@@ -221,6 +221,9 @@ func TestValueErrorMessage(t *testing.T) {
 	if d := cmp.Diff(want, err.Error()); d != "" {
 		t.Errorf("-want +got:\n%s", d)
 	}
+	if _, err = Parse(strings.Repeat("0,", 40)); !strings.Contains(err.Error(), `,": `) {
+		t.Errorf("a value of 80 bytes is cut: %v", err)
+	}
 }
 
 func TestString(t *testing.T) {

@@ -39,6 +39,55 @@ func TestAlike(t *testing.T) {
 	}
 }
 
+// TestPair: how near two GPUs are, and the classes of a node that has no other pair.
+func TestPair(t *testing.T) {
+	const nowhere = gpu.NUMAUnknown
+	for _, c := range []struct {
+		kind  topology.Kind
+		numas [2]int
+		want  topology.Locality
+	}{
+		{topology.PIX, [2]int{nowhere, nowhere}, topology.SameSwitch},
+		{topology.PXB, [2]int{nowhere, nowhere}, topology.SeveralBridges},
+		{topology.PHB, [2]int{nowhere, nowhere}, topology.SameHostBridge},
+		{topology.NODE, [2]int{nowhere, nowhere}, topology.SameNUMA},
+		{topology.MX, [2]int{nowhere, nowhere}, topology.LocalityUnknown},
+		{topology.MX, [2]int{0, 0}, topology.SameNUMA},
+		{topology.PIX, [2]int{0, 1}, topology.OtherNUMA}, // whatever link is stated
+	} {
+		n := gpu.NewNode("pair")
+		for i, numa := range c.numas {
+			n.GPUs = append(n.GPUs, gpu.GPU{Index: i, NUMA: numa})
+		}
+		n.Links = []gpu.Link{{A: 0, B: 1, Kind: c.kind.String()}}
+		links, _ := topology.New(n)
+		g := ByClass(links)
+		if got := g.Locality(1, 0); got != c.want {
+			t.Errorf("%s, NUMA %d: locality %d, want %d", c.kind, c.numas, got, c.want)
+		}
+		if got := g.Classes(); !slices.Equal(got, []topology.Kind{c.kind.Class()}) {
+			t.Errorf("%s: classes %v", c.kind, got)
+		}
+	}
+}
+
+// TestCompareRanks: the class decides, then the locality, then the weight.
+func TestCompareRanks(t *testing.T) {
+	ascending := []Rank{
+		{topology.SYS, topology.SameSwitch, 2},
+		{topology.NODE, topology.OtherNUMA, 2},
+		{topology.NODE, topology.SameNUMA, 1},
+		{topology.NODE, topology.SameNUMA, 2},
+	}
+	for i, r := range ascending {
+		for j, o := range ascending {
+			if got := r.Compare(o); (got < 0) != (i < j) || (got > 0) != (i > j) {
+				t.Errorf("%+v against %+v: %d", r, o, got)
+			}
+		}
+	}
+}
+
 // TestShares: where no MetaXLink states its bandwidth, its weight is its share of the best
 // class that does.
 func TestShares(t *testing.T) {
