@@ -33,10 +33,10 @@ func ParsePolicy(s string) (key.Policy, error) {
 		return key.Binpack, nil
 	}
 	if factors, ok := strings.CutPrefix(s, "weighted:"); ok {
-		gain, loss, ok := strings.Cut(factors, ",")
+		gain, loss, _ := strings.Cut(factors, ",")
 		a, errA := strconv.ParseFloat(gain, 64)
 		b, errB := strconv.ParseFloat(loss, 64)
-		if !ok || errA != nil || errB != nil {
+		if errA != nil || errB != nil {
 			return key.Policy{}, fmt.Errorf("policy %q: want two factors, such as weighted:10,1", s)
 		}
 		p, err := key.Weighted(a, b)

@@ -48,8 +48,7 @@ func WeightOfClass(class topology.Kind) int { return classWeights[class] }
 const publishedMX = 110
 
 // ByPublishedClass returns the links of g, weighed as in published tables: by KindWeights, but
-// MX
-// 110.
+// MX 110.
 func ByPublishedClass(g *topology.Graph) *Graph {
 	s := ByClass(g)
 	s.byClass[topology.MX] = publishedMX
