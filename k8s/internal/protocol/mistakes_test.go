@@ -104,6 +104,10 @@ func TestMistakes(t *testing.T) {
 		a, err := foreign.ParseExtenderArgs([]byte(text), "metax-tech.com/gpu")
 		return outcome(len(a.Names()), err)
 	}
+	volcano := func(text string) string {
+		a, err := foreign.ParseVolcanoArgs([]byte(text), "metax-tech.com/gpu")
+		return outcome(len(a.Nodes), err)
+	}
 	file := func(text string) string { return outcome(protocol.ParseSliceFile(text)) }
 	image := func(text string) string { return outcome(protocol.ParseImage(text)) }
 	uuids := func(text string) string { return outcome(protocol.ParseGiven(text)) }
@@ -240,6 +244,14 @@ func TestMistakes(t *testing.T) {
 		{"ParseExtenderArgs", "absent pod", args(`{"NodeNames": ["a"]}`), "refused"},
 		{"ParseExtenderArgs", "absent nodes", args(`{"Pod": {}}`), "0"},
 		{"ParseExtenderArgs", "mistyped nodes", args(`{"Pod": {}, "NodeNames": "a"}`), "refused"},
+
+		{"ParseVolcanoArgs", "empty", volcano(""), "refused"},
+		{"ParseVolcanoArgs", "null", volcano("null"), "refused"},
+		{"ParseVolcanoArgs", "absent pod", volcano(`{"nodes": [{"Name": "a"}]}`), "refused"},
+		{"ParseVolcanoArgs", "null pod", volcano(`{"task": {"Pod": null}, "nodes": [{"Name": "a"}]}`), "refused"},
+		{"ParseVolcanoArgs", "absent nodes", volcano(`{"task": {"Pod": {}}}`), "0"},
+		{"ParseVolcanoArgs", "misspelt nodes", volcano(`{"task": {"Pod": {}}, "node_names": ["a"]}`), "0"},
+		{"ParseVolcanoArgs", "mistyped nodes", volcano(`{"task": {"Pod": {}}, "nodes": "a"}`), "refused"},
 	} {
 		rows[row.parser] = true
 		if row.got != row.want {
