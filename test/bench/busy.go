@@ -33,7 +33,7 @@ type Busy struct {
 	Processes   int `json:"processes"`
 	Descriptors int `json:"descriptors"`
 	// Start is the time of metax-docker run --dry-run, and StartCPU its processor time.
-	// Before and BeforeCPU are those of a metax-docker to compare with, nil if there is none.
+	// Before and BeforeCPU are those of a metax-docker to compare with; nil without one.
 	Start     figure.Summary  `json:"start"`
 	StartCPU  figure.Summary  `json:"startCPU"`
 	Before    *figure.Summary `json:"before,omitempty"`

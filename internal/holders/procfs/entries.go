@@ -5,6 +5,7 @@ package procfs
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -89,7 +90,16 @@ func readEntry(dir int, name cstring, buf []byte) ([]byte, error) {
 		return nil, err
 	}
 	defer closeFD(fd)
-	return readOnce(fd, buf)
+	for {
+		n, err := unix.Read(fd, buf)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		return buf[:n], nil
+	}
 }
 
 // pathOf returns the path of a process's file, as "/comm", in the worker's buffer: the next

@@ -148,7 +148,7 @@ func TestProcesses(t *testing.T) {
 		fake{pid: 32, command: "zombie", state: "Z"},
 		fake{pid: 33, command: "idle"},
 		fake{pid: 35, command: "waits"},
-		fake{pid: 36, command: "kworker/1:0", open: []string{"/dev/full"}}, // says who is none
+		fake{pid: 36, command: "kworker/1:0", open: []string{"/dev/full"}}, // a process with the name of a kernel thread
 	)
 	link(t, "/dev/zero", filepath.Join(dir, "33", "fd", "3"))
 	network := filepath.Join(t.TempDir(), "file")

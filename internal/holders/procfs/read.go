@@ -12,35 +12,11 @@ import (
 // readAt reads a file of /proc with a single read(2), because the kernel generates the text
 // per read; what does not fit into buf is cut off.
 func readAt(dir int, path string, buf []byte) ([]byte, error) {
-	fd, err := openAt(dir, path, unix.O_RDONLY)
-	if err != nil {
-		return nil, err
-	}
-	defer closeFD(fd)
-	return readOnce(fd, buf)
-}
-
-// readOnce reads with a single read(2).
-func readOnce(fd int, buf []byte) ([]byte, error) {
-	for {
-		n, err := unix.Read(fd, buf)
-		if errors.Is(err, unix.EINTR) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		return buf[:n], nil
-	}
+	return readEntry(dir, cstring(path+"\x00"), buf)
 }
 
 func openAt(dir int, path string, flags int) (int, error) {
-	for {
-		fd, err := unix.Openat(dir, path, flags|unix.O_CLOEXEC, 0)
-		if !errors.Is(err, unix.EINTR) {
-			return fd, err
-		}
-	}
+	return openEntry(dir, cstring(path+"\x00"), flags)
 }
 
 // closeFD closes a file or directory, ignoring the error: nothing was written.

@@ -186,7 +186,7 @@ func (n *node) waits(t *testing.T, job string) {
 				return nil
 			}
 		}
-		return errors.Join(err, fmt.Errorf("there is none in %q", out))
+		return errors.Join(err, fmt.Errorf("no line about job %s in %q", job, out))
 	})
 	at, err := n.placedOf(within(t), job)
 	if err != nil || slices.ContainsFunc(valuesOf(at), func(node string) bool { return node != "" }) {
