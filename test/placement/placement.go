@@ -73,6 +73,8 @@ type Nodes struct {
 	Pods  int `json:"pods"` // all created at once
 	// Seconds is the time from the first of the pods until all have a node.
 	Seconds float64 `json:"seconds"`
+	// Instant is the same with an extender that answers at once, in the same run.
+	Instant float64 `json:"instant"`
 	// Memory is that of the extender's own, in bytes.
 	Memory int64   `json:"memory"`
 	Filter Answers `json:"filter"`
@@ -86,6 +88,15 @@ type Answers struct {
 	Seconds float64 `json:"seconds"` // of all together
 	// Within has how many answers took at most so many seconds; bounds ascend.
 	Within []Within `json:"within"`
+}
+
+// Plus are the answers of both, which have the same bounds, or none.
+func (a Answers) Plus(b Answers) Answers {
+	sum := Answers{Count: a.Count + b.Count, Seconds: a.Seconds + b.Seconds, Within: slices.Clone(b.Within)}
+	for i, w := range a.Within {
+		sum.Within[i].Count += w.Count
+	}
+	return sum
 }
 
 // Within is one bound of Answers.

@@ -35,6 +35,11 @@ func (c *Cluster) RunNonsense(ctx context.Context, address string) error {
 	return c.launch(ctx, program{argv: []string{"nonsense", address}, ready: serves(address)})
 }
 
+// RunInstant runs an extender that answers at once that every node fits, at the address.
+func (c *Cluster) RunInstant(ctx context.Context, address string) error {
+	return c.launch(ctx, program{argv: []string{"instant", address}, ready: serves(address)})
+}
+
 // Reschedule starts Kubernetes' scheduler again with a configuration, such as the chart writes
 // it for a cluster of kubeadm.
 func (c *Cluster) Reschedule(ctx context.Context, config string) error {
