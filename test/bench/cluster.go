@@ -48,7 +48,7 @@ const (
 )
 
 // measureCluster measures the device plugin and, unless there is a file with figures of
-// TestScale, TestDay, TestOperatorScale and TestBench at this commit, runs these, which takes
+// TestScale, TestDay, TestRate, TestOperatorScale and TestBench at this commit, runs these, which takes
 // about half an hour.
 func measureCluster(file string) (r ClusterResults, err error) {
 	if r.Machine, err = thisMachine(); err != nil {
@@ -68,7 +68,7 @@ func measureCluster(file string) (r ClusterResults, err error) {
 		}
 		defer os.RemoveAll(dir)
 		file = filepath.Join(dir, "cluster.json")
-		cmd := exec.Command(filepath.Join(source, "k8s/test/e2e/run"), "-run", "^(TestScale|TestDay|TestOperatorScale|TestBench)$")
+		cmd := exec.Command(filepath.Join(source, "k8s/test/e2e/run"), "-run", "^(TestScale|TestDay|TestRate|TestOperatorScale|TestBench)$")
 		cmd.Env = append(os.Environ(), "METAX_K8S_NIGHT=1", "METAX_K8S_BENCH="+file)
 		cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 		if err := cmd.Run(); err != nil {
@@ -82,6 +82,9 @@ func measureCluster(file string) (r ClusterResults, err error) {
 	r.Nodes, r.Starts, r.Idle, r.Operator, r.Machine.Load = found.Nodes, found.Starts, found.Idle, found.Operator, found.Load
 	if r.Days, err = replayDays(found.Days); err != nil {
 		return r, err
+	}
+	for i := range r.Days {
+		r.Days[i].Rate = found.Rates[r.Days[i].Policy]
 	}
 	r.Calls, err = pluginCalls()
 	return r, err

@@ -73,6 +73,7 @@ type Outcome struct {
 	// Eight are the jobs for 8 GPUs, of which EightStarted started. Of the jobs for 2 and 4
 	// GPUs, Some started, and Linked lay within a MetaXLink domain.
 	Eight, EightStarted, Some, Linked int
+	Rate                              float64 // of Figures.Rates
 }
 
 // Cluster is equal nodes, all of whose GPUs are idle at first.

@@ -15,9 +15,12 @@ import (
 type Figures struct {
 	Nodes []Nodes `json:"nodes"`
 	// Load is the load average of the machine before Nodes were measured.
-	Load   float64 `json:"load"`
-	Days   []Day   `json:"days"`
-	Starts Starts  `json:"starts"`
+	Load float64 `json:"load"`
+	Days []Day   `json:"days"`
+	// Rates are how many pods get a node in a second, by scheduler, where many are created at
+	// once on the idle nodes of a day.
+	Rates  map[string]float64 `json:"rates"`
+	Starts Starts             `json:"starts"`
 	// Idle are the programs of the chart, by name, on a node of 8 GPUs on which no pod comes
 	// or goes.
 	Idle map[string]Idle `json:"idle"`
@@ -65,6 +68,14 @@ func (f *Figures) PutDay(d Day) {
 		return
 	}
 	f.Days = append(f.Days, d)
+}
+
+// PutRate adds the rate of a scheduler, in place of an earlier one.
+func (f *Figures) PutRate(scheduler string, rate float64) {
+	if f.Rates == nil {
+		f.Rates = map[string]float64{}
+	}
+	f.Rates[scheduler] = rate
 }
 
 // Nodes is what placing pods on so many nodes costs.

@@ -34,6 +34,54 @@ const dayNodes = 100
 // GPUs are 4 : 3 : 2 : 1.
 const dayTrace = "testdata/day.csv"
 
+// dayScheduler is a scheduler that the jobs of a day are sent through.
+type dayScheduler struct {
+	name   string
+	policy key.Policy
+	start  func(*testing.T, *node) *day
+}
+
+var daySchedulers = []dayScheduler{
+	{"kube-scheduler", key.Spread, startDefault},
+	{"HAMi, spread", key.Spread, startHAMi},
+	{"HAMi, binpack", key.Binpack, startHAMi},
+	{"metax-gpu-aware, spread", key.Spread, startAware},
+	{"metax-gpu-aware, binpack", key.Binpack, startAware},
+}
+
+// begin returns a cluster with this scheduler and idle nodes.
+func (s dayScheduler) begin(t *testing.T) *day {
+	t.Helper()
+	d := s.start(t, newNode(t, "c500-8"))
+	d.policy = s.policy
+	d.furnish(t)
+	return d
+}
+
+// TestRate measures how many pods get a node in a second, of 200 for one or two GPUs that are
+// created at once, with each scheduler. It asserts that all get one.
+func TestRate(t *testing.T) {
+	if !night {
+		t.Skip("takes long: METAX_K8S_NIGHT=1")
+	}
+	for _, s := range daySchedulers {
+		t.Run(s.name, func(t *testing.T) {
+			d := s.begin(t)
+			if d.log != nil {
+				d.relist(t)
+			}
+			d.place(t, []*corev1.Pod{d.pod("warm", 1)})
+			var list []*corev1.Pod
+			for i := range scaled {
+				list = append(list, d.pod(fmt.Sprint("pod-", i), 1+i%2))
+			}
+			rate := scaled / d.place(t, list).Seconds()
+			t.Logf("%.0f pods a second", rate)
+			record(t, func(f *placement.Figures) { f.PutRate(s.name, rate) })
+		})
+	}
+}
+
 // TestDay sends the jobs of a day through real schedulers, one after the other without the
 // time in between: a job that finds no node is rejected. On each node, GPUs are given as the
 // plugin gives them, and published. It asserts that no GPU is given twice, and that a job is
@@ -46,21 +94,9 @@ func TestDay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range []struct {
-		name   string
-		policy key.Policy
-		start  func(*testing.T, *node) *day
-	}{
-		{"kube-scheduler", key.Spread, startDefault},
-		{"HAMi, spread", key.Spread, startHAMi},
-		{"HAMi, binpack", key.Binpack, startHAMi},
-		{"metax-gpu-aware, spread", key.Spread, startAware},
-		{"metax-gpu-aware, binpack", key.Binpack, startAware},
-	} {
+	for _, s := range daySchedulers {
 		t.Run(s.name, func(t *testing.T) {
-			d := s.start(t, newNode(t, "c500-8"))
-			d.policy = s.policy
-			d.furnish(t)
+			d := s.begin(t)
 			began := time.Now()
 			placed := d.run(t, jobs)
 			rejected := 0
@@ -165,9 +201,7 @@ func jobName(i int) string { return fmt.Sprintf("job-%04d", i) }
 // give lets the scheduler choose a node for a job, and the plugin's picker the GPUs there.
 func (d *day) give(t *testing.T, i int, j placement.Job, place *placement.Place) {
 	t.Helper()
-	pod := gpuPod(jobName(i), j.GPUs, "day")
-	pod.Spec.SchedulerName = d.scheduler
-	pod.Annotations = map[string]string{protocol.HAMiPolicyAnnotation: d.policy.String()}
+	pod := d.pod(jobName(i), j.GPUs)
 	name := d.chosen(t, pod)
 	if name == "" {
 		if err := d.end(within(t), pod.Name); err != nil {
@@ -188,6 +222,14 @@ func (d *day) give(t *testing.T, i int, j placement.Job, place *placement.Place)
 	if _, err := d.pods().Patch(within(t), pod.Name, types.MergePatchType, status, metav1.PatchOptions{}, "status"); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// pod is one for the scheduler, with its policy.
+func (d *day) pod(name string, gpus int) *corev1.Pod {
+	pod := gpuPod(name, gpus, "day")
+	pod.Spec.SchedulerName = d.scheduler
+	pod.Annotations = map[string]string{protocol.HAMiPolicyAnnotation: d.policy.String()}
+	return pod
 }
 
 // chosen creates a pod, and returns the node that the scheduler chooses; none if it says that

@@ -15,13 +15,13 @@ import (
 // looks is how often TestOperatorScale makes the controller look at all nodes again.
 const looks = 10
 
-// TestOperatorScale measures what the operator's controller costs with 1,000 nodes, each with
+// TestOperatorScale measures what the operator's controller costs with 5,000 nodes, each with
 // a driver's pod and its report. It asserts that the controller looks again, not how fast.
 func TestOperatorScale(t *testing.T) {
 	if !night {
 		t.Skip("takes long: METAX_K8S_NIGHT=1")
 	}
-	const size = 1000
+	const size = 5000
 	f := newFleet(t, size)
 	f.request(t, "1", "{enableRollout: true}")
 	if err := f.RunOperator(within(t), namespace); err != nil {
