@@ -22,6 +22,9 @@ type VolcanoNode struct {
 	// Placed are the pods that the session has placed on the node, such as the others of a
 	// gang. Before all of them have a place, it binds none.
 	Placed []*corev1.Pod
+	// Leaving are the pods of the node that are being evicted, also those of which the session
+	// only tries whether that would make room.
+	Leaving []*corev1.Pod
 }
 
 // VolcanoFit is the answer whether a node fits: PredicateResponse of Volcano. The zero value
@@ -44,9 +47,12 @@ type VolcanoScores struct {
 	NodeScore map[string]float64 `json:"nodeScore"`
 }
 
-// placed are the numbers of TaskStatus of Volcano that say that its session has placed a pod
-// on a node: Allocated, Binding and Bound.
-var placed = map[string]bool{"2": true, "8": true, "16": true}
+// The numbers of TaskStatus of Volcano that say that its session has placed a pod on a node
+// (Allocated, Binding and Bound), or that the pod is leaving it (Releasing).
+var (
+	placed  = map[string]bool{"2": true, "8": true, "16": true}
+	leaving = map[string]bool{"64": true}
+)
 
 // ParseVolcanoArgs reads a question of Volcano, of its pods what ParseExtenderArgs reads. What
 // does not count is not checked. The error is an ErrExtender.
@@ -55,7 +61,7 @@ func ParseVolcanoArgs(text []byte, resource corev1.ResourceName, annotations ...
 	err = r.members(func(name []byte) (err error) {
 		switch string(name) {
 		case `"task"`:
-			a.Pod, err = r.readTask(func(string) bool { return true })
+			a.Pod, _, err = r.readTask(func(string) bool { return true })
 		case `"node"`:
 			a.Nodes = nil
 			err = r.readNode(&a.Nodes)
@@ -81,7 +87,7 @@ func ParseVolcanoArgs(text []byte, resource corev1.ResourceName, annotations ...
 type volcanoReader struct {
 	scanner
 	podReader
-	placed int // pods up to now
+	pods int // of nodes, up to now
 }
 
 // readNode reads a NodeInfo of Volcano.
@@ -100,13 +106,17 @@ func (r *volcanoReader) readNode(to *[]VolcanoNode) error {
 			return err
 		case `"Tasks"`:
 			return r.members(func([]byte) error {
-				pod, err := r.readTask(func(status string) bool { return placed[status] })
-				if pod != nil {
+				pod, status, err := r.readTask(func(status string) bool { return placed[status] || leaving[status] })
+				switch {
+				case pod == nil:
+					return err
+				case placed[status]:
 					node.Placed = append(node.Placed, pod)
-					r.placed++
+				default:
+					node.Leaving = append(node.Leaving, pod)
 				}
-				if r.placed > maxNodes {
-					return fmt.Errorf("more than %d pods are placed", maxNodes)
+				if r.pods++; r.pods > maxNodes {
+					return fmt.Errorf("more than %d pods are placed or evicted", maxNodes)
 				}
 				return err
 			})
@@ -118,10 +128,9 @@ func (r *volcanoReader) readNode(to *[]VolcanoNode) error {
 }
 
 // readTask reads the pod of a TaskInfo of Volcano, if its status is wanted; else it is nil.
-func (r *volcanoReader) readTask(wanted func(status string) bool) (*corev1.Pod, error) {
+func (r *volcanoReader) readTask(wanted func(status string) bool) (_ *corev1.Pod, status string, err error) {
 	var text []byte
-	status := ""
-	err := r.members(func(name []byte) (err error) {
+	err = r.members(func(name []byte) (err error) {
 		var value []byte
 		switch string(name) {
 		case `"Pod"`:
@@ -133,11 +142,11 @@ func (r *volcanoReader) readTask(wanted func(status string) bool) (*corev1.Pod, 
 		return err
 	})
 	if err != nil || text == nil || text[0] == 'n' || !wanted(status) {
-		return nil, err
+		return nil, "", err
 	}
 	if !json.Valid(text) {
-		return nil, errNotJSON
+		return nil, "", errNotJSON
 	}
 	r.pod = &corev1.Pod{}
-	return r.pod, prefixError("Pod", r.readPod(text))
+	return r.pod, status, prefixError("Pod", r.readPod(text))
 }

@@ -20,6 +20,9 @@ func (a VolcanoArgs) words() string {
 		for _, pod := range n.Placed {
 			word += "+" + pod.Name
 		}
+		for _, pod := range n.Leaving {
+			word += "-" + pod.Name
+		}
 		words = append(words, word)
 	}
 	return strings.Join(words, " ")
@@ -36,6 +39,7 @@ func TestVolcanoArgs(t *testing.T) {
 		"prioritize":         {ask(`,"nodes":[{"Name":"a"},{"Name":"b","Others":null}]`), "p a b"},
 		"allocated":          {ask(`,"nodes":[{"Name":"a","Tasks":{"u":` + task("2", "one") + `,"v":` + task("8", "two") + `,"w":` + task("16", "three") + `}}]`), "p a+one+two+three"},
 		"running":            {ask(`,"node":{"Name":"a","Tasks":{"u":` + task("32", "x") + `,"v":` + task("4", "pipelined") + `,"w":` + task(`"2"`, "y") + `}}`), "p a"},
+		"leaving":            {ask(`,"node":{"Name":"a","Tasks":{"u":` + task("64", "x") + `,"v":` + task("2", "y") + `}}`), "p a+y-x"},
 		"any order":          {`{"nodes":[{"Tasks":null,"Name":"a"}],"task":{"Pod":{"metadata":{"name":"p"}},"Status":1}}`, "p a"},
 		"the last one":       {ask(`,"nodes":[{"Name":"a"}],"nodes":[{"Name":"b"}]`), "p b"},
 		"no node":            {ask(""), "p"},
@@ -62,7 +66,7 @@ func TestVolcanoArgs(t *testing.T) {
 		"not a pod":          {`{"task":{"Pod":[]}}`, invalid + `"task": Pod: want an object`},
 		"a long name":        {ask(`,"node":{"Name":"` + strings.Repeat("x", 254) + `"}`), invalid + `"node": a name is longer than 253 bytes`},
 		"many nodes":         {ask(`,"nodes":[` + strings.Repeat("{},", 5000) + "{}]"), invalid + `"nodes": more than 5000 nodes`},
-		"many pods":          {ask(`,"nodes":[{"Tasks":{` + strings.Repeat(`"":{"Status":2,"Pod":{}},`, 5000) + `"":{"Status":2,"Pod":{}}}}]`), invalid + `"nodes": more than 5000 pods are placed`},
+		"many pods":          {ask(`,"nodes":[{"Tasks":{` + strings.Repeat(`"":{"Status":2,"Pod":{}},`, 5000) + `"":{"Status":2,"Pod":{}}}}]`), invalid + `"nodes": more than 5000 pods are placed or evicted`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, err := ParseVolcanoArgs([]byte(c.text), "x")

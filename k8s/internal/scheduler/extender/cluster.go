@@ -13,6 +13,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/objects"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol/foreign"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/scheduler/nodescore"
 )
 
@@ -71,11 +72,11 @@ var annotations = [4]string{
 }
 
 // Judge judges the nodes with these names for a request. A node that is not known yet fits:
-// the scheduler knows it. placed are pods, by node, that the scheduler has placed there and
-// may not have bound yet.
-func (c *Cluster) Judge(names []string, placed map[string][]*corev1.Pod, r nodescore.Request) []nodescore.Judgement {
+// the scheduler knows it. session has the nodes of which the scheduler knows pods that it may
+// not have bound or evicted yet.
+func (c *Cluster) Judge(names []string, session map[string]foreign.VolcanoNode, r nodescore.Request) []nodescore.Judgement {
 	all := make([]nodescore.Judgement, len(names))
-	open := c.recall(all, names, placed, r)
+	open := c.recall(all, names, session, r)
 	for _, u := range open {
 		all[u.at] = c.shapes.Judge(u.Node, r)
 	}
@@ -100,7 +101,7 @@ type unjudged struct {
 }
 
 // recall sets what is known of the nodes with these names, and returns the others.
-func (c *Cluster) recall(all []nodescore.Judgement, names []string, placed map[string][]*corev1.Pod,
+func (c *Cluster) recall(all []nodescore.Judgement, names []string, session map[string]foreign.VolcanoNode,
 	r nodescore.Request,
 ) (open []unjudged) {
 	c.mu.Lock()
@@ -116,8 +117,8 @@ func (c *Cluster) recall(all []nodescore.Judgement, names []string, placed map[s
 			continue
 		}
 		e.expire(now)
-		if pods := placed[name]; len(pods) > 0 {
-			open = append(open, unjudged{at: i, Node: c.addPlaced(e.Node, pods, now)})
+		if seen, ok := session[name]; ok {
+			open = append(open, unjudged{at: i, Node: c.inSession(e.Node, seen, now)})
 			continue
 		}
 		known := false
@@ -132,9 +133,17 @@ func (c *Cluster) recall(all []nodescore.Judgement, names []string, placed map[s
 	return open
 }
 
-// addPlaced returns the node with pods that are to be bound to it.
-func (c *Cluster) addPlaced(n nodescore.Node, pods []*corev1.Pod, now time.Time) nodescore.Node {
-	for _, pod := range pods {
+// inSession returns the node with the pods that are to be bound to it, and without the requests
+// of those that are leaving it: their GPUs are not free yet, but a pod can wait for them.
+func (c *Cluster) inSession(n nodescore.Node, seen foreign.VolcanoNode, now time.Time) nodescore.Node {
+	for _, pod := range seen.Leaving {
+		is := c.pods[pod.Namespace+"/"+pod.Name]
+		if is.uid == string(pod.UID) && is.node == n.Name {
+			n.Requested -= is.gpus
+			n.Recent = n.Recent.Without(is.uid)
+		}
+	}
+	for _, pod := range seen.Placed {
 		uid := string(pod.UID)
 		if c.pods[pod.Namespace+"/"+pod.Name].uid == uid { // it is bound
 			continue

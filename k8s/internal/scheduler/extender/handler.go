@@ -177,11 +177,11 @@ func (e *Extender) prioritize(args foreign.ExtenderArgs, r nodescore.Request) an
 }
 
 // rank returns the rank of each node: 0 to nodescore.MaxRank.
-func (e *Extender) rank(names []string, placed map[string][]*corev1.Pod, r nodescore.Request) []int {
+func (e *Extender) rank(names []string, session map[string]foreign.VolcanoNode, r nodescore.Request) []int {
 	if r.GPUs == 0 {
 		return make([]int, len(names))
 	}
-	judged := e.Cluster.Judge(names, placed, r)
+	judged := e.Cluster.Judge(names, session, r)
 	e.Metrics.countJudgements(judged)
 	var weights protocol.Weights
 	if w := e.weights.Load(); w != nil {

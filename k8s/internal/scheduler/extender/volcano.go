@@ -34,8 +34,8 @@ func (e *Extender) fit(args foreign.VolcanoArgs, r nodescore.Request) any {
 	if r.GPUs == 0 {
 		return foreign.VolcanoFit{}
 	}
-	names, placed := seenBy(args)
-	j := e.Cluster.Judge(names[:1], placed, r)[0]
+	names, session := sessionOf(args)
+	j := e.Cluster.Judge(names[:1], session, r)[0]
 	switch {
 	case j.Fits:
 		return foreign.VolcanoFit{}
@@ -49,23 +49,23 @@ func (e *Extender) fit(args foreign.VolcanoArgs, r nodescore.Request) any {
 
 // score says how good the nodes of a question are.
 func (e *Extender) score(args foreign.VolcanoArgs, r nodescore.Request) any {
-	names, placed := seenBy(args)
+	names, session := sessionOf(args)
 	scores := foreign.VolcanoScores{NodeScore: make(map[string]float64, len(names))}
-	for i, rank := range e.rank(names, placed, r) {
+	for i, rank := range e.rank(names, session, r) {
 		scores.NodeScore[names[i]] = float64(rank * volcanoPoint)
 	}
 	return scores
 }
 
-// seenBy returns the names of the nodes of a question, and the pods that Volcano has placed on
-// them.
-func seenBy(args foreign.VolcanoArgs) (names []string, placed map[string][]*corev1.Pod) {
-	placed = map[string][]*corev1.Pod{}
+// sessionOf returns the names of the nodes of a question, and those of the nodes of which
+// Volcano's session knows more than the cluster.
+func sessionOf(args foreign.VolcanoArgs) (names []string, session map[string]foreign.VolcanoNode) {
+	session = map[string]foreign.VolcanoNode{}
 	for _, n := range args.Nodes {
 		names = append(names, n.Name)
-		if n.Placed != nil {
-			placed[n.Name] = n.Placed
+		if n.Placed != nil || n.Leaving != nil {
+			session[n.Name] = n
 		}
 	}
-	return names, placed
+	return names, session
 }

@@ -33,6 +33,15 @@ func on(name string, pods ...*corev1.Pod) volcanoNode {
 	return n
 }
 
+// evicting is a node of Volcano's session that evicts pods.
+func evicting(name string, pods ...*corev1.Pod) volcanoNode {
+	n := on(name, pods...)
+	for _, p := range pods {
+		n.Tasks[p.Name] = volcanoTask{64, p}
+	}
+	return n
+}
+
 // volcano is a question of Volcano about a pod: prioritize, or predicate about a node alone.
 func volcano(t testing.TB, gpus int, nodes ...volcanoNode) string {
 	t.Helper()
@@ -48,7 +57,9 @@ func volcano(t testing.TB, gpus int, nodes ...volcanoNode) string {
 func TestVolcano(t *testing.T) {
 	_, h, _ := serve(t)
 	gang := pod("gang", "", 2, false)
-	bound := pod("a", "domain", 4, true) // the cluster has it
+	bound, seven := pod("a", "domain", 4, true), pod("c", "one", 7, true) // the cluster has them
+	other := pod("c", "one", 7, true)
+	other.UID = "another"
 	for _, c := range []struct {
 		name, verb, body string
 		code             int
@@ -56,6 +67,10 @@ func TestVolcano(t *testing.T) {
 	}{
 		{"fits", "predicate", volcano(t, 4, on("domain")), 200, `{"status":"","code":0}`},
 		{"too few", "predicate", volcano(t, 4, on("one")), 200, `{"status":"4 GPUs requested, but only 1 of 8 GPUs are free and healthy","code":2}`},
+		{"evicted", "predicate", volcano(t, 4, evicting("one", seven)), 200, `{"status":"","code":0}`},
+		{"too few evicted", "predicate", volcano(t, 8, evicting("domain", seven)), 200, `{"status":"8 GPUs requested, but only 4 of 8 GPUs are free and healthy","code":2}`},
+		{"another is evicted", "predicate", volcano(t, 4, evicting("one", other)), 200, `{"status":"4 GPUs requested, but only 1 of 8 GPUs are free and healthy","code":2}`},
+		{"evicted, no preference", "prioritize", volcano(t, 4, evicting("one", seven), on("domain")), 200, `{"nodeScore":{"domain":50000,"one":0}}`},
 		{"never", "predicate", volcano(t, 9, on("domain")), 200, `{"status":"9 GPUs requested, but this node has only 8","code":3}`},
 		{"no GPU, predicate", "predicate", volcano(t, 0, on("one")), 200, `{"status":"","code":0}`},
 		{"a new node", "predicate", volcano(t, 4, on("new")), 200, `{"status":"","code":0}`},
