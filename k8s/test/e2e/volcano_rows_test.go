@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/metax-ctk/container-toolkit/k8s/test/cluster"
@@ -51,15 +52,21 @@ func (n *node) volcanoWhole(t *testing.T) {
 	n.vcjob(t, "whole", 4, 4, nil)
 	n.waits(t, "whole")
 	n.bareOf(t, "second")
-	at := map[string]int{}
-	for _, node := range n.placed(t, "whole", 4) {
-		at[node]++
+	at := map[string][]string{}
+	for name, node := range n.placed(t, "whole", 4) {
+		at[node] = append(at[node], name)
 	}
-	if at[cluster.NodeName] != 2 || at["second"] != 2 {
+	if len(at[cluster.NodeName]) != 2 || len(at["second"]) != 2 {
 		t.Errorf("the pods are on %v", at)
 	}
+	n.must(t, "kubectl", "delete", "jobs.batch.volcano.sh", "--wait", "whole")
+	for _, name := range at["second"] { // no kubelet ends them
+		if err := n.end(within(t), name); err != nil && !apierrors.IsNotFound(err) {
+			t.Fatal(err)
+		}
+	}
 	n.must(t, "kubectl", "delete", "node", "second")
-	n.deleteJobs(t, "whole")
+	n.clean(t)
 }
 
 // volcanoNever has jobs that no node can ever serve. They wait, and others go on.
@@ -111,6 +118,8 @@ func (n *node) volcanoQueues(t *testing.T) {
 	}
 	n.createYAML(t, queue("four", map[string]any{"weight": 1, "capability": map[string]any{gpuResource: "4"}}),
 		queue("a", map[string]any{"weight": 1, "reclaimable": true}), queue("b", map[string]any{"weight": 1, "reclaimable": true}))
+	// The webhook takes jobs only for a queue that the controllers have opened.
+	n.must(t, "kubectl", "wait", "--for=jsonpath={.status.state}=Open", "--timeout=110s", "queues.scheduling.volcano.sh", "four", "a", "b")
 	n.vcjob(t, "limited", 2, 4, in("four"))
 	n.vcjob(t, "within", 1, 4, in("four"))
 	n.domains(t, "within", 1)

@@ -73,10 +73,12 @@ func (n *node) runVolcano(t *testing.T, program, plugin string) {
 }
 
 // volcanoPlugin is what the chart writes for Volcano, as an item of a tier of its configuration.
+// Volcano waits longer for an answer than by default, after which it chooses by itself: the
+// machine of the tests may be busy.
 func (n *node) volcanoPlugin(t *testing.T) string {
 	t.Helper()
 	out := n.must(t, "helm", "template", "x", "oci://"+project+"/metax-gpu-extensions", "--version", "<999", "--kube-version", "1.34.4", "--show-only", "templates/gpu-aware/config.yaml",
-		"--set", "deployExtenderGPUAware=true,gpuAware.volcano=true,gpuAware.extender.urlPrefix=http://"+cluster.AwareAddress)
+		"--set", "deployExtenderGPUAware=true,gpuAware.volcano=true,gpuAware.extender.httpTimeout=10s,gpuAware.extender.urlPrefix=http://"+cluster.AwareAddress)
 	for part := range strings.SplitSeq(out, "\n---") {
 		var m corev1.ConfigMap
 		if err := yaml.Unmarshal([]byte(part), &m); err != nil {
