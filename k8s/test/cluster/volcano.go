@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -17,9 +18,10 @@ const (
 	VolcanoScheduler = "vc-scheduler"
 )
 
-// RunVolcano runs Volcano's scheduler by a configuration, its controllers and its webhook,
-// which are beside the scheduler's program, as are its custom resources in volcano-crds.yaml.
-func (c *Cluster) RunVolcano(ctx context.Context, file, config string) error {
+// RunVolcano runs Volcano's scheduler by a configuration and with more options, its controllers
+// and its webhook, which are beside the scheduler's program, as are its custom resources in
+// volcano-crds.yaml.
+func (c *Cluster) RunVolcano(ctx context.Context, file, config string, options ...string) error {
 	paths := map[string]string{}
 	for _, name := range []string{VolcanoScheduler, "vc-controller-manager", "vc-webhook-manager"} {
 		path, err := c.copyProgram(filepath.Join(filepath.Dir(file), name), name)
@@ -55,7 +57,7 @@ func (c *Cluster) RunVolcano(ctx context.Context, file, config string) error {
 			"--enabled-admission=" + strings.Join(volcanoAdmissions, ","),
 		}, common...), ready: serves(volcanoWebhookAddress)},
 		{argv: append([]string{paths["vc-controller-manager"], "--leader-elect=false", "-v=2"}, common...), ready: started},
-		{argv: append([]string{paths[VolcanoScheduler], "--scheduler-conf=" + dir + "/volcano.yaml", "--leader-elect=false", "-v=3"}, common...), ready: func(ctx context.Context, c *Cluster) error {
+		{argv: slices.Concat([]string{paths[VolcanoScheduler], "--scheduler-conf=" + dir + "/volcano.yaml", "--leader-elect=false", "-v=3"}, common, options), ready: func(ctx context.Context, c *Cluster) error {
 			state, err := c.Run(ctx, "kubectl", "get", "queues.scheduling.volcano.sh", "default", "-o", "jsonpath={.status.state}")
 			if err == nil && state != "Open" { // the webhook takes no job before
 				err = fmt.Errorf("the queue default is %q", state)

@@ -130,7 +130,7 @@ func (n *node) volcanoQueues(t *testing.T) {
 
 	n.vcjob(t, "greedy", 2, 4, func(spec map[string]any) {
 		spec["queue"], spec["minAvailable"] = "a", 1
-		spec["tasks"].([]any)[0].(map[string]any)["template"].(map[string]any)["metadata"] = preemptable
+		templateOf(spec)["metadata"] = preemptable
 	})
 	n.domains(t, "greedy", 2)
 	n.vcjob(t, "fair", 1, 4, in("b"))

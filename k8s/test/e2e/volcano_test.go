@@ -22,7 +22,7 @@ import (
 
 // volcanoConfig is a configuration of Volcano's scheduler as its chart has it, with more plugins.
 func volcanoConfig(more string) string {
-	return `actions: "enqueue, allocate, reclaim, backfill"
+	return `actions: "enqueue, allocate, preempt, reclaim, backfill"
 tiers:
 - plugins:
   - {name: priority}
@@ -56,13 +56,15 @@ func TestVolcano(t *testing.T) {
 	t.Run("never", n.volcanoNever)
 	t.Run("race", n.volcanoRace)
 	t.Run("queues", n.volcanoQueues)
+	t.Run("preempt", n.volcanoPreempt)
 	t.Run("links", n.volcanoLinks)
 }
 
-// runVolcano runs Volcano. The end of its log is shown if the test fails.
-func (n *node) runVolcano(t *testing.T, program, plugin string) {
+// runVolcano runs Volcano, its scheduler with more options. The end of its log is shown if the
+// test fails.
+func (n *node) runVolcano(t *testing.T, program, plugin string, options ...string) {
 	t.Helper()
-	if err := n.RunVolcano(within(t), program, volcanoConfig(plugin)); err != nil {
+	if err := n.RunVolcano(within(t), program, volcanoConfig(plugin), options...); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
