@@ -35,6 +35,14 @@ type ClusterResults struct {
 	Starts   placement.Starts          `json:"starts"`
 	Idle     map[string]placement.Idle `json:"idle"`
 	Operator *placement.Operator       `json:"operator,omitempty"`
+	Volcano  *Volcano                  `json:"volcano,omitempty"`
+}
+
+// Volcano is what was measured with Volcano, which may be later than the others.
+type Volcano struct {
+	placement.Volcano
+	Commit string `json:"commit"`
+	Date   string `json:"date"`
 }
 
 // Call is how long the answers to a call took, in nanoseconds.
@@ -80,6 +88,9 @@ func measureCluster(file string) (r ClusterResults, err error) {
 		return r, err
 	}
 	r.Nodes, r.Starts, r.Idle, r.Operator, r.Machine.Load = found.Nodes, found.Starts, found.Idle, found.Operator, found.Load
+	if found.Volcano != nil {
+		r.Volcano = &Volcano{*found.Volcano, r.Commit, r.Date}
+	}
 	if r.Days, err = replayDays(found.Days); err != nil {
 		return r, err
 	}

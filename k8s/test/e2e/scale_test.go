@@ -119,10 +119,12 @@ func load(t *testing.T) (average float64) {
 	return average
 }
 
-// pods are pods of one or two GPUs.
-func pods(r *rand.Rand, name string, count int) (list []*corev1.Pod) {
+// pods are pods of one or two GPUs for a scheduler, the cluster's own if it is empty.
+func pods(r *rand.Rand, name string, count int, scheduler string) (list []*corev1.Pod) {
 	for i := range count {
-		list = append(list, gpuPod(fmt.Sprint(name, "-", i), 1+r.IntN(2), "scale"))
+		pod := gpuPod(fmt.Sprint(name, "-", i), 1+r.IntN(2), "scale")
+		pod.Spec.SchedulerName = scheduler
+		list = append(list, pod)
 	}
 	return list
 }
