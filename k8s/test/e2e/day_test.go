@@ -124,6 +124,28 @@ func startAware(t *testing.T, n *node) *day {
 	return &day{node: n}
 }
 
+func startVolcano(t *testing.T, n *node) *day {
+	t.Helper()
+	return volcanoDay(t, n, "")
+}
+
+func startVolcanoAware(t *testing.T, n *node) *day {
+	t.Helper()
+	if err := n.RunAware(within(t), volcanoBody); err != nil {
+		t.Fatal(err)
+	}
+	n.push(t)
+	return volcanoDay(t, n, n.volcanoPlugin(t))
+}
+
+// volcanoDay is a day with Volcano, which looks for waiting pods 20 times a second, and not once:
+// a day that is not compressed has many looks between two jobs.
+func volcanoDay(t *testing.T, n *node, plugin string) *day {
+	t.Helper()
+	n.runVolcano(t, scheduler(t, volcanoVariable), plugin, "--schedule-period=50ms")
+	return &day{node: n, scheduler: cluster.Volcano}
+}
+
 func startHAMi(t *testing.T, n *node) *day {
 	t.Helper()
 	if err := n.RunHAMi(within(t), scheduler(t, hamiVariable)); err != nil {
@@ -204,9 +226,7 @@ func (d *day) give(t *testing.T, i int, j placement.Job, place *placement.Place)
 	pod := d.pod(jobName(i), j.GPUs)
 	name := d.chosen(t, pod)
 	if name == "" {
-		if err := d.end(within(t), pod.Name); err != nil {
-			t.Fatal(err)
-		}
+		d.endJob(t, i)
 		return
 	}
 	at := slices.IndexFunc(d.bare, func(n nodescoretest.Node) bool { return n.Name == name })
@@ -256,12 +276,27 @@ func (d *day) chosen(t *testing.T, pod *corev1.Pod) string {
 // release ends a job and gives its GPUs back.
 func (d *day) release(t *testing.T, i int, place placement.Place) {
 	t.Helper()
-	if err := d.end(within(t), jobName(i)); err != nil {
-		t.Fatal(err)
-	}
+	d.endJob(t, i)
 	is := &d.bare[place.Node]
 	is.Free = slices.Sorted(slices.Values(slices.Concat(is.Free, place.GPUs)))
 	d.publish(t, is)
+}
+
+// endJob deletes the pod of a job, and the PodGroup that Volcano has made of it: the garbage
+// collector does not run.
+func (d *day) endJob(t *testing.T, i int) {
+	t.Helper()
+	pod, err := d.pods().Get(within(t), jobName(i), metav1.GetOptions{})
+	if err == nil {
+		err = d.end(within(t), pod.Name)
+	}
+	if group := pod.Annotations["scheduling.k8s.io/group-name"]; err == nil && group != "" {
+		err = d.Client.CoreV1().RESTClient().Delete().AbsPath("/apis/scheduling.volcano.sh/v1beta1").
+			Namespace(metav1.NamespaceDefault).Resource("podgroups").Name(group).Do(within(t)).Error()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // publish writes the annotations of a node, as the plugin does.
