@@ -56,8 +56,8 @@ const (
 )
 
 // measureCluster measures the device plugin and, unless there is a file with figures of
-// TestScale, TestDay, TestRate, TestOperatorScale and TestBench at this commit, runs these, which takes
-// about half an hour.
+// TestScale, TestVolcanoScale, TestDay, TestRate, TestOperatorScale and TestBench at this
+// commit, runs these, which takes about an hour.
 func measureCluster(file string) (r ClusterResults, err error) {
 	if r.Machine, err = thisMachine(); err != nil {
 		return r, err
@@ -76,7 +76,7 @@ func measureCluster(file string) (r ClusterResults, err error) {
 		}
 		defer os.RemoveAll(dir)
 		file = filepath.Join(dir, "cluster.json")
-		cmd := exec.Command(filepath.Join(source, "k8s/test/e2e/run"), "-run", "^(TestScale|TestDay|TestRate|TestOperatorScale|TestBench)$")
+		cmd := exec.Command(filepath.Join(source, "k8s/test/e2e/run"), "-run", "^(TestScale|TestVolcanoScale|TestDay|TestRate|TestOperatorScale|TestBench)$")
 		cmd.Env = append(os.Environ(), "METAX_K8S_NIGHT=1", "METAX_K8S_BENCH="+file)
 		cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 		if err := cmd.Run(); err != nil {

@@ -47,6 +47,9 @@ var daySchedulers = []dayScheduler{
 	{"HAMi, binpack", key.Binpack, startHAMi},
 	{"metax-gpu-aware, spread", key.Spread, startAware},
 	{"metax-gpu-aware, binpack", key.Binpack, startAware},
+	{"Volcano", key.Spread, startVolcano},
+	{"Volcano with metax-gpu-aware, spread", key.Spread, startVolcanoAware},
+	{"Volcano with metax-gpu-aware, binpack", key.Binpack, startVolcanoAware},
 }
 
 // begin returns a cluster with this scheduler and idle nodes.

@@ -66,44 +66,51 @@ func TestScale(t *testing.T) {
 			t.Fatal(err)
 		}
 		f := placement.Nodes{Nodes: count}
-		for round := range 2 { // in turn, so that a slow minute meets both
-			took, filter, prioritize := n.scale(t, round, cluster.AwareAddress)
-			f.Pods, f.Seconds = f.Pods+scaled, f.Seconds+took.Seconds()
-			f.Filter, f.Prioritize = f.Filter.Plus(filter), f.Prioritize.Plus(prioritize)
-			if round == 1 {
-				f.Memory = n.memory(t, cluster.Aware)
-				n.onBare(t, nodes[:count])
+		for round := range uint64(2) { // in turn, so that a slow minute meets both
+			for _, address := range []string{cluster.AwareAddress, instant} {
+				if err := n.Reschedule(within(t), schedulerConfig(address)); err != nil {
+					t.Fatal(err)
+				}
+				got := n.scale(t, rand.New(rand.NewPCG(20, round)), "", "filter", "prioritize")
+				if address == instant {
+					f.Instant += got.Seconds
+				} else {
+					n.onBare(t, nodes[:count])
+					f.Pods, f.Seconds, f.Memory = f.Pods+got.Pods, f.Seconds+got.Seconds, got.Memory
+					f.Filter, f.Prioritize = f.Filter.Plus(got.Filter), f.Prioritize.Plus(got.Prioritize)
+				}
+				n.empty(t, "warm-", "pod-")
 			}
-			n.empty(t, "warm-", "pod-")
-			took, _, _ = n.scale(t, round, instant)
-			f.Instant += took.Seconds()
-			n.empty(t, "warm-", "pod-")
+		}
+		if f.Prioritize.Count == 0 {
+			t.Error("the scheduler did not ask")
 		}
 		t.Logf("%.0f %% of the pods a second with an extender that answers at once: %+v", 100*f.Instant/f.Seconds, f)
 		record(t, func(all *placement.Figures) { all.Put(f) })
 	}
 }
 
-// scaled is how many pods one round of TestScale creates.
+// scaled is how many pods scale measures.
 const scaled = 200
 
-// scale lets the scheduler ask the extender at the address, and returns how long pods that are
-// created at once wait for their nodes, with the answers of gpu-aware meanwhile. Each round has
-// other pods.
-func (n *node) scale(t *testing.T, round int, address string) (took time.Duration, filter, prioritize placement.Answers) {
+// scale creates pods for a scheduler all at once, and returns how long they wait for their nodes,
+// and the answers of gpu-aware by these verbs meanwhile. It asserts that every question is
+// answered.
+func (n *node) scale(t *testing.T, r *rand.Rand, scheduler, filter, prioritize string) placement.Nodes {
 	t.Helper()
-	if err := n.Reschedule(within(t), schedulerConfig(address)); err != nil {
-		t.Fatal(err)
-	}
-	r := rand.New(rand.NewPCG(20, uint64(round)))
-	n.place(t, pods(r, "warm", 50)) // the scheduler knows the nodes, and gpu-aware their offers
+	n.place(t, pods(r, "warm", 50, scheduler)) // the nodes are known, and so are their offers
 	before := n.metrics(t)
-	took = n.place(t, pods(r, "pod", scaled))
+	took := n.place(t, pods(r, "pod", scaled, scheduler))
 	after := n.metrics(t)
-	if failed := after[`metax_gpu_aware_questions_total{result="error",verb="filter"}`]; failed > 0 {
-		t.Errorf("%v questions were not answered", failed)
+	for _, verb := range []string{filter, prioritize} {
+		if failed := after[fmt.Sprintf(`metax_gpu_aware_questions_total{result="error",verb=%q}`, verb)]; failed > 0 {
+			t.Errorf("%v questions by %s were not answered", failed, verb)
+		}
 	}
-	return took, answers(before, after, "filter"), answers(before, after, "prioritize")
+	return placement.Nodes{
+		Pods: scaled, Seconds: took.Seconds(), Memory: n.memory(t, cluster.Aware),
+		Filter: answers(before, after, filter), Prioritize: answers(before, after, prioritize),
+	}
 }
 
 // load is the load average of the last minute.

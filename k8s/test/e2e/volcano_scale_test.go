@@ -41,6 +41,12 @@ func TestVolcanoScale(t *testing.T) {
 	if err := n.createNodes(t.Context(), nodes, func(int) string { return "scale" }); err != nil {
 		t.Fatal(err)
 	}
-	f := n.scale(t, r, nodes, cluster.Volcano, "volcano/predicate", "volcano/prioritize")
+	f := n.scale(t, r, cluster.Volcano, "volcano/predicate", "volcano/prioritize")
+	f.Nodes = len(nodes)
+	n.onBare(t, nodes)
+	if f.Prioritize.Count == 0 {
+		t.Error("Volcano did not ask")
+	}
+	t.Logf("%+v", f)
 	record(t, func(all *placement.Figures) { all.Volcano = &placement.Volcano{Load: average, Nodes: f} })
 }
