@@ -4,6 +4,7 @@ package charts
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -12,8 +13,24 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
-// clusters are versions of Kubernetes that MetaX clusters run, and the newest.
-var clusters = []string{"1.26.15", "1.28.15", "1.30.14", "1.32.3", "1.34.4", "1.36.3"}
+// clusters are the versions of Kubernetes that the clusters of the tests run with.
+func clusters(t *testing.T) []string {
+	t.Helper()
+	text, err := os.ReadFile("../test/cluster/versions")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var versions []string
+	for line := range strings.Lines(string(text)) {
+		if !strings.HasPrefix(line, "#") {
+			versions = append(versions, strings.Fields(line)[0])
+		}
+	}
+	if len(versions) < 2 {
+		t.Fatalf("k8s/test/cluster/versions has the versions %q", versions)
+	}
+	return versions
+}
 
 // The versions of Kubernetes that first have the API of a kind, or a field, by default. None
 // of them is gone up to the newest of clusters.
@@ -44,7 +61,7 @@ networkPolicy: {deploy: true}
 gpuDevice: {mixedNodes: true, koordletDir: /var/run/koordlet/xpu-device-infos}
 dataExporter: {deploy: true, podMonitor: {deploy: true}, prometheusRule: {deploy: true}, dashboard: {deploy: true}}
 `
-	for _, cluster := range clusters {
+	for _, cluster := range clusters(t) {
 		t.Run(cluster, func(t *testing.T) {
 			at := version.MustParse(cluster)
 			has := func(since, what string) {
