@@ -320,7 +320,7 @@ func admit(t *testing.T, name string, r request, params ...string) string {
 // admitBy is admit with a policy at hand.
 func admitBy(t *testing.T, policy admissionregistrationv1.ValidatingAdmissionPolicy, r request, params ...string) string {
 	t.Helper()
-	compiler, err := plugin.NewCompositedCompiler(environment.MustBaseEnvSet(version.MajorMinor(1, 30), true))
+	compiler, err := plugin.NewCompositedCompiler(environment.MustBaseEnvSet(version.MajorMinor(1, 30)))
 	if err != nil {
 		t.Fatal(err)
 	}

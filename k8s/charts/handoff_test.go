@@ -82,7 +82,7 @@ func TestNVSentinel(t *testing.T) {
 // holds evaluates a predicate, in which the object is "resource".
 func holds(t *testing.T, predicate, of string) bool {
 	t.Helper()
-	compiler, err := plugin.NewCompositedCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion(), true))
+	compiler, err := plugin.NewCompositedCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
 	if err != nil {
 		t.Fatal(err)
 	}

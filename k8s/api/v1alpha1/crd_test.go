@@ -96,7 +96,7 @@ func TestObjects(t *testing.T) {
 // compile compiles the rules of a schema as Kubernetes 1.26 does, which knows fewer functions.
 func compile(t *testing.T, at string, s *schema.Structural) {
 	t.Helper()
-	results, err := cel.Compile(s, model.SchemaDeclType(s, at == ""), celconfig.PerCallLimit, environment.MustBaseEnvSet(version.MajorMinor(1, 26), true), cel.NewExpressionsEnvLoader())
+	results, err := cel.Compile(s, model.SchemaDeclType(s, at == ""), celconfig.PerCallLimit, environment.MustBaseEnvSet(version.MajorMinor(1, 26)), cel.NewExpressionsEnvLoader())
 	if err != nil {
 		t.Errorf("%s: %v", at, err)
 	}

@@ -115,6 +115,9 @@ func (n *node) useRights(t *testing.T, removal bool) {
 		switch {
 		case event.ResponseStatus == nil || event.ResponseStatus.Code != 403:
 			used := []right{r}
+			if event.Verb == "watch" && strings.Contains(event.RequestURI, "sendInitialEvents=true") {
+				used = append(used, right{account, "list", r.resource, r.namespace}) // before 1.34, it lists instead
+			}
 			if event.ResponseStatus != nil && event.ResponseStatus.Code == 201 && event.Verb == "patch" {
 				r.verb = "create" // an apply that makes an object needs both
 				used = append(used, r)

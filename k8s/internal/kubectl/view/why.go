@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	scheduling "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
@@ -222,10 +223,11 @@ func (j judge) obstacleOn(n Node) obstacle {
 	if !slices.Contains(n.Status, "ready") {
 		return obstacle{Repair, "it is not ready"}
 	}
-	taint, untolerated := scheduling.FindMatchingUntoleratedTaint(n.object.Spec.Taints, j.pod.Spec.Tolerations,
+	const compares = true // the API server takes Lt and Gt only where the scheduler compares
+	taint, untolerated := scheduling.FindMatchingUntoleratedTaint(logr.Discard(), n.object.Spec.Taints, j.pod.Spec.Tolerations,
 		func(t *corev1.Taint) bool {
 			return t.Effect != corev1.TaintEffectPreferNoSchedule && t.Key != corev1.TaintNodeUnschedulable
-		})
+		}, compares)
 	if untolerated {
 		return obstacle{Tolerate, fmt.Sprintf("the pod does not tolerate its taint %s:%s", taint.Key, taint.Effect)}
 	}
