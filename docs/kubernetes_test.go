@@ -24,6 +24,7 @@ var clusterRows = []struct{ name, english, chinese string }{
 	{"policies", "policies", "防被盗令牌的策略"},
 	{"upgrade", "upgrade, rollback", "升级和回滚"},
 	{"gpu-aware", "`metax-gpu-aware`", "`metax-gpu-aware`，使用它为 kube-scheduler 生成的文件"},
+	{"gangs", "[gangs](kubernetes-schedulers.md#gangs)", "[Gang 调度](kubernetes-schedulers.md#gang-调度)"},
 	{"uninstall", "uninstall", "卸载后没有残留"},
 	{"operator", "`metax-operator`", "`metax-operator`，包括 Pod 和卸载"},
 }

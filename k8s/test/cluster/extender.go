@@ -41,8 +41,8 @@ func (c *Cluster) RunInstant(ctx context.Context, address string) error {
 }
 
 // Reschedule starts Kubernetes' scheduler again with a configuration, such as the chart writes
-// it for a cluster of kubeadm.
-func (c *Cluster) Reschedule(ctx context.Context, config string) error {
+// it for a cluster of kubeadm, and with more options.
+func (c *Cluster) Reschedule(ctx context.Context, config string, options ...string) error {
 	if err := c.Daemon("kube-scheduler").Stop(); err != nil {
 		return err
 	}
@@ -50,8 +50,8 @@ func (c *Cluster) Reschedule(ctx context.Context, config string) error {
 	if err := c.WriteFile(dir+"/extender.yaml", config); err != nil {
 		return err
 	}
-	return c.launch(ctx, program{argv: []string{
+	return c.launch(ctx, program{argv: append([]string{
 		"kube-scheduler", "--config=" + dir + "/extender.yaml",
 		"--authentication-kubeconfig=" + dir + "/admin.conf", "--authorization-kubeconfig=" + dir + "/admin.conf",
-	}, ready: serves("127.0.0.1:10259")})
+	}, options...), ready: serves("127.0.0.1:10259")})
 }

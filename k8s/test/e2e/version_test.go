@@ -56,6 +56,7 @@ func TestVersion(t *testing.T) {
 		{"policies", "1.30", func(t *testing.T) { n.stolenToken(t, "keeps") }},
 		{"upgrade", "1.0", v.upgradesChart},
 		{"gpu-aware", "1.0", v.placesPod},
+		{"gangs", "1.36", v.placesGangs}, // before, their objects were others
 		{"uninstall", "1.0", v.removesChart},
 		{"operator", "1.0", v.installsOperator},
 	} {
@@ -126,6 +127,7 @@ type versionTest struct {
 	engine  map[string]string   // the files of containerd before
 	cdi     bool
 	release string
+	asks    string // the configuration of a scheduler that asks gpu-aware
 }
 
 // installsChart installs the chart, and lets a pod with four GPUs look, and another keep them.
@@ -218,8 +220,8 @@ func (v *versionTest) placesPod(t *testing.T) {
 	v.must(t, "kubectl", "rollout", "restart", "-n", awareNamespace, "daemonset/metax-gpu-aware")
 	v.must(t, "kubectl", "rollout", "status", "-n", awareNamespace, "daemonset/metax-gpu-aware", "--timeout=60s")
 	v.reachesAware(t)
-	config := v.must(t, "kubectl", "get", "cm", "-n", awareNamespace, "metax-gpu-aware-scheduler", "-o", `jsonpath={.data.extender\.yaml}`)
-	if err := v.Reschedule(within(t), config); err != nil {
+	v.asks = v.must(t, "kubectl", "get", "cm", "-n", awareNamespace, "metax-gpu-aware-scheduler", "-o", `jsonpath={.data.extender\.yaml}`)
+	if err := v.Reschedule(within(t), v.asks); err != nil {
 		t.Fatal(err)
 	}
 	v.create(t, gpuPod("aware", 4, "made"))
