@@ -62,20 +62,29 @@ func (c *Cluster) RunKoordinator(ctx context.Context, file string) error {
 			return err
 		}
 	}
-	for _, args := range [][]string{
-		{"create", "namespace", "koordinator-system"},
-		{"apply", "--server-side", "-f", dir + "/koord-crds.yaml"},
-		{"wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"},
-	} {
-		if _, err := c.Run(ctx, "kubectl", args...); err != nil {
-			return err
-		}
+	if err := c.establishCRDs(ctx, "koordinator-system", dir+"/koord-crds.yaml"); err != nil {
+		return err
 	}
 	return c.launch(ctx, program{name: Koordinator, argv: []string{
 		path, "--config=" + dir + "/koord.yaml", "--secure-port=10270", "--bind-address=127.0.0.1",
 		"--authentication-kubeconfig=" + dir + "/admin.conf", "--authorization-kubeconfig=" + dir + "/admin.conf",
 		"--feature-gates=DevicePluginAdaption=true", "-v=3",
 	}, ready: serves("127.0.0.1:10270")})
+}
+
+// establishCRDs creates a namespace and the custom resources of a file of the node, and waits until
+// the API server serves them.
+func (c *Cluster) establishCRDs(ctx context.Context, namespace, crds string) error {
+	for _, args := range [][]string{{"create", "namespace", namespace}, {"apply", "--server-side", "-f", crds}} {
+		if _, err := c.Run(ctx, "kubectl", args...); err != nil {
+			return err
+		}
+	}
+	// kubectl gives up where the API server has not yet said anything of one.
+	return Eventually(ctx, func(ctx context.Context) error {
+		_, err := c.Run(ctx, "kubectl", "wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+		return err
+	})
 }
 
 // copyProgram copies a program of the machine to the node, and returns its path there.

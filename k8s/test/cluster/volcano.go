@@ -39,15 +39,11 @@ func (c *Cluster) RunVolcano(ctx context.Context, file, config string, options .
 			return err
 		}
 	}
-	for _, args := range [][]string{
-		{"create", "namespace", "volcano-system"},
-		{"apply", "--server-side", "-f", dir + "/volcano-crds.yaml"},
-		{"wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"},
-		{"create", "-f", dir + "/volcano-webhooks.yaml"},
-	} {
-		if _, err := c.Run(ctx, "kubectl", args...); err != nil {
-			return err
-		}
+	if err := c.establishCRDs(ctx, "volcano-system", dir+"/volcano-crds.yaml"); err != nil {
+		return err
+	}
+	if _, err := c.Run(ctx, "kubectl", "create", "-f", dir+"/volcano-webhooks.yaml"); err != nil {
+		return err
 	}
 	common := []string{"--kubeconfig=" + dir + "/admin.conf"}
 	for _, p := range []program{
