@@ -13,6 +13,11 @@ func HasEnded(p *corev1.Pod) bool {
 	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 }
 
+// IsSidecar reports whether an init container keeps running beside the containers after it.
+func IsSidecar(c corev1.Container) bool {
+	return c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
+}
+
 // Requested returns how much of the extended resource of a name a pod requests, as
 // kube-scheduler counts: what its containers and the init containers that keep running request
 // or, if that is more, what one of the other init containers needs beside those that keep
@@ -20,7 +25,7 @@ func HasEnded(p *corev1.Pod) bool {
 func Requested(pod *corev1.Pod, name corev1.ResourceName) int {
 	most, running := int64(0), int64(0)
 	for _, c := range pod.Spec.InitContainers {
-		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+		if IsSidecar(c) {
 			running += requested(c, name)
 			most = max(most, running)
 		} else {

@@ -43,16 +43,21 @@ func fourOf(node gpu.Node) *Snapshot {
 	return New(node, devices, nil)
 }
 
-// slicePod makes a pod with a container for each count of slices; "1i" is an init container.
+// slicePod makes a pod with a container for each count of slices; "1i" is an init container,
+// and "1s" a sidecar.
 func slicePod(name, counts string, annotations map[string]string) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "team", UID: "uid-" + "pod", Annotations: annotations}}
 	for i, word := range strings.Fields(counts) {
 		number, init := strings.CutSuffix(word, "i")
+		number, sidecar := strings.CutSuffix(number, "s")
 		c := corev1.Container{Name: fmt.Sprintf("c%d", i)}
+		if sidecar {
+			c.RestartPolicy = new(corev1.ContainerRestartPolicyAlways)
+		}
 		if number != "0" {
 			c.Resources.Limits = corev1.ResourceList{protocol.SliceResource: resource.MustParse(number)}
 		}
-		if init {
+		if init || sidecar {
 			pod.Spec.InitContainers = append(pod.Spec.InitContainers, c)
 		} else {
 			pod.Spec.Containers = append(pod.Spec.Containers, c)
@@ -144,6 +149,23 @@ func TestLayouts(t *testing.T) {
 		{"too many", "1 1", "0/1/128|0/1/128 0/1/128", "", "the scheduler chose 1+2 slices"},
 		{"requests whose sum overflows to the number of slices", "1" + strings.Repeat(" 4611686018427387904", 4), "0/1/128", "", "the scheduler chose 1 slices"},
 		{"older HAMi, the init container requests more", "2i 1", "0/1/128", "", "the scheduler chose 1 slices"},
+		{"a sidecar runs beside the container", "1s 1", "0/40/4096|0/60/8192", "c0:0/40/4096/best-effort#0 c1:0/60/8192/best-effort#1", ""},
+		{"a sidecar, and the container does not fit beside it", "1s 1", "0/50/128|0/60/128", "c0:0/50/128/best-effort#0", "has 50% of its compute free"},
+		{"a sidecar as large as the container", "1s 1", "0/50/128|0/50/128", "c0:0/50/128/best-effort#0 c1:0/50/128/best-effort#1", ""},
+		{"an init container as large as the container", "1i 1", "0/60/128|0/60/128", "c0:0/60/128/best-effort#1 c1:0/60/128/best-effort#1", ""},
+		{"an init container as large, of another GPU", "1i 1", "0/60/128|1/60/128", "c0:0/60/128/best-effort#0 c1:1/60/128/best-effort#1", ""},
+		{"an init container with more compute", "1i 1", "0/60/128|0/50/128", "c0:0/60/128/best-effort#0", "has 40% of its compute free"},
+		{"an init container with more memory", "1i 1", "0/10/256|0/20/128", "c0:0/10/256/best-effort#0 c1:0/20/128/best-effort#1", ""},
+		{"an init container with a whole GPU", "1i 1", "0/100/65536|0/100/65536", "c0:0/100/65536/#1 c1:0/100/65536/#1", ""},
+		{"of two init containers, the second is larger", "1i 1i 1", "0/50/128|0/60/128|1/1/128", "c0:0/60/128/best-effort#1 c1:0/60/128/best-effort#1 c2:1/1/128/best-effort#2", ""},
+		{"init containers before and after a sidecar", "1i 1s 1i 1", "0/60/128|0/30/128|0/20/128|0/60/128", "c0:0/60/128/best-effort#3 c1:0/30/128/best-effort#1 c2:0/60/128/best-effort#3 c3:0/60/128/best-effort#3", ""},
+		{"an init container before a sidecar of its size", "1i 1s 1", "0/40/128|0/50/256|1/1/128", "c0:0/50/256/best-effort#1 c1:0/50/256/best-effort#1 c2:1/1/128/best-effort#2", ""},
+		{"an init container after a sidecar of its size", "1s 1i 1", "0/50/256|0/40/128|1/1/128", "c0:0/50/256/best-effort#0 c1:0/40/128/best-effort#1 c2:1/1/128/best-effort#2", ""},
+		{"two GPUs of an init container", "2i 1 1", "0/5/128 1/5/128|1/5/128|0/5/128", "c0:0/5/128/best-effort#3 c0:1/5/128/best-effort#2 c1:1/5/128/best-effort#2 c2:0/5/128/best-effort#3", ""},
+		{"Koordinator, a sidecar", "1s 1", "0/1/128 1/2/128", "c0:0/1/128/best-effort#0 c1:1/2/128/best-effort#1", ""},
+		{"Koordinator, an init container after a sidecar", "1s 1i 1", "0/1/128 1/2/128", "c0:0/1/128/best-effort#0 c1:1/2/128/best-effort#1 c2:1/2/128/best-effort#1", ""},
+		{"a sidecar for which nothing was chosen", "1s 1", "0/1/128", "", "the scheduler chose 1 slices"},
+		{"older HAMi, a sidecar for which nothing was chosen", "1s 1 1", "0/1/128|1/1/128", "", "the scheduler chose 1+1 slices"},
 	} {
 		t.Run(test.what, func(t *testing.T) {
 			got, _, err := serve(four(), slicePod("pod", test.counts, map[string]string{foreign.SlicesAnnotation: lists(test.lists)}), allocations.State{})

@@ -19,7 +19,8 @@ type SlicePod struct {
 	// Containers are all containers, also those that ask for none, with the init containers
 	// before the others, as the kubelet serves them.
 	Containers []allocations.Wanted
-	Init       int // how many of them are init containers
+	Init       int    // how many of them are init containers
+	once       []bool // by container: it is an init container that ends before the next one starts
 	Choice     foreign.SliceChoice
 }
 
@@ -32,6 +33,7 @@ func NewSlicePod(pod *corev1.Pod) (SlicePod, error) {
 				Container: allocations.Container{UID: string(pod.UID), Namespace: pod.Namespace, Pod: pod.Name, Name: c.Name},
 				Count:     objects.Count(c.Resources.Limits[protocol.SliceResource]),
 			})
+			p.once = append(p.once, len(p.once) < p.Init && !objects.IsSidecar(c))
 		}
 	}
 	var err error
@@ -70,62 +72,6 @@ func MayAsk(pod *corev1.Pod, node string, count int, state allocations.State, li
 		}
 	}
 	return false
-}
-
-// slots returns, for each container, the numbers of its slices in the scheduler's lists, and
-// the slices by number. There are three layouts: a list for each container, the init
-// containers first (HAMi); one for each container that is not an init container (older HAMi);
-// and one for the pod (Koordinator). In the last two, an init container has the first slices
-// of the others, before which it ends.
-func (p SlicePod) slots() (byContainer [][]int, all []foreign.Slice, err error) {
-	lists := p.Choice.Lists
-	for _, list := range lists {
-		all = append(all, list...)
-	}
-	fits := func(containers []allocations.Wanted) bool {
-		if len(lists) != len(containers) {
-			return false
-		}
-		for i, c := range containers {
-			if len(lists[i]) != c.Count {
-				return false
-			}
-		}
-		return true
-	}
-	sum, most := 0, 0
-	for i, c := range p.Containers {
-		if i < p.Init {
-			most = max(most, c.Count)
-		} else {
-			sum += c.Count
-		}
-	}
-	shared := true
-	switch {
-	case fits(p.Containers):
-		shared = false
-	case fits(p.Containers[p.Init:]) && most <= sum: // a list for each container; init containers use the same
-	case len(lists) == 1 && len(all) == max(sum, most): // one list for all
-	default:
-		return nil, nil,
-			fmt.Errorf("the scheduler chose %s, which are not those that the containers request", describe(lists))
-	}
-	next := 0
-	for i, c := range p.Containers {
-		from := next
-		if shared && i < p.Init {
-			from = 0
-		} else {
-			next += c.Count
-		}
-		var own []int
-		for slot := from; slot < from+c.Count; slot++ {
-			own = append(own, slot)
-		}
-		byContainer = append(byContainer, own)
-	}
-	return byContainer, all, nil
 }
 
 // describe is such as "2+0 slices".
