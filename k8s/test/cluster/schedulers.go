@@ -16,6 +16,9 @@ const (
 	Koordinator = "koord-scheduler"
 )
 
+// Koordlet is Koordinator's agent of a node.
+const Koordlet = "koordlet"
+
 // RunHAMi runs HAMi's scheduler: its program, and a kube-scheduler that asks it, with the
 // settings of HAMi's chart.
 func (c *Cluster) RunHAMi(ctx context.Context, file string) error {
@@ -86,6 +89,26 @@ func (c *Cluster) establishCRDs(ctx context.Context, namespace, crds string) err
 		return err
 	})
 }
+
+// RunKoordlet runs koordlet, which makes the Device of the node from the files in a directory
+// and does nothing else: what would change the cgroups of pods is off.
+func (c *Cluster) RunKoordlet(ctx context.Context, file, infos string) error {
+	path, err := c.copyProgram(file, Koordlet)
+	if err != nil {
+		return err
+	}
+	const state = "/run/koordlet-state"
+	return c.launch(ctx, program{name: Koordlet, argv: []string{
+		"env", "NODE_NAME=" + NodeName, "agent_mode=hostMode", path,
+		"--feature-gates=Accelerators=true,BECPUSuppress=false,CPUBurst=false,RdtResctrl=false,NodeTopologyReport=false," +
+			"GroupIdentity=false,CPUSetAllocator=false,BatchResource=false", "--enable-nri-runtime-hook=false",
+		"--runtime-hooks-addr=" + state + ".sock", "--runtime-hooks-host-endpoint=" + state + ".sock", "--runtime-hooks-config-path=" + state,
+		"--enable-node-metric-report=false", "--xpu-device-infos-dir=" + infos, "--addr=" + koordletAddress,
+		"--tsdb-path=" + state + "/metrics", "--prediction-checkpoint-filepath=" + state + "/prediction", "--audit-log-dir=" + state + "/audit",
+	}, ready: serves(koordletAddress)})
+}
+
+const koordletAddress = "127.0.0.1:9316"
 
 // copyProgram copies a program of the machine to the node, and returns its path there.
 func (c *Cluster) copyProgram(file, name string) (string, error) {

@@ -44,7 +44,9 @@ func TestHAMiSlices(t *testing.T) {
 		{"two-containers", []string{"1/10/1", "1/20/2"}, []string{"10/1024", "20/2048"}},
 		{"init-has-more", []string{"i1/7/4", "1/5/3"}, []string{"5/3072", "7/4096"}},
 		{"init-has-two", []string{"i2/7/4", "1/5/3"}, []string{"5/3072", "7/4096", "7/4096"}},
-		{"init-has-fewer", []string{"i1/5/3", "2/7/4"}, []string{"5/3072", "7/4096", "7/4096"}},
+		{"init-has-fewer", []string{"i1/5/3", "2/7/4"}, []string{"7/4096", "7/4096"}}, // uses a slice of the other
+		{"init-fills-it", []string{"i1/60/60", "1/60/60"}, []string{"60/61440"}},
+		{"sidecar", []string{"s1/60/4", "1/40/60"}, []string{"40/61440", "60/4096"}},
 		{"init-without", []string{"i0/0/0", "1/5/3"}, []string{"5/3072"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -52,6 +54,7 @@ func TestHAMiSlices(t *testing.T) {
 			n.served(t, row.name, row.want...)
 		})
 	}
+	t.Run("gang", n.hamiGang)
 	t.Run("examples", n.hamiExamples)
 	t.Run("classes", n.hamiClasses)
 	t.Run("a slice of somebody else", n.hamiRefused)
@@ -279,7 +282,7 @@ func (n *node) interruptSlices(t *testing.T, pod func(name string) *corev1.Pod) 
 
 // hamiPod is a pod with a container for each text: "2/10/1" requests two slices, each with 10
 // percent of the compute units and 1 GiB of memory; with 0 GiB, all of it. "i" begins an init
-// container, which ends at once.
+// container, which ends at once, and "s" a sidecar.
 func hamiPod(name string, containers ...string) *corev1.Pod {
 	pod := probePod(name, 0, "pause")
 	pod.Spec.SchedulerName = cluster.HAMi
@@ -288,6 +291,7 @@ func hamiPod(name string, containers ...string) *corev1.Pod {
 	for i, text := range containers {
 		c := *first.DeepCopy()
 		size, isInit := strings.CutPrefix(text, "i")
+		size, isSidecar := strings.CutPrefix(size, "s")
 		var count, compute, memory int64
 		if _, err := fmt.Sscanf(size, "%d/%d/%d", &count, &compute, &memory); err != nil {
 			panic(err)
@@ -299,10 +303,14 @@ func hamiPod(name string, containers ...string) *corev1.Pod {
 				c.Resources.Limits[name] = *resource.NewQuantity(n, resource.DecimalSI)
 			}
 		}
-		if isInit {
+		switch {
+		case isInit:
 			c.Command = []string{"/probe", "look"}
 			pod.Spec.InitContainers = append(pod.Spec.InitContainers, c)
-		} else {
+		case isSidecar:
+			c.RestartPolicy = new(corev1.ContainerRestartPolicyAlways)
+			pod.Spec.InitContainers = append(pod.Spec.InitContainers, c)
+		default:
 			pod.Spec.Containers = append(pod.Spec.Containers, c)
 		}
 	}

@@ -96,6 +96,7 @@ func TestKoordinatorSlices(t *testing.T) {
 		n.sliced(t)
 	})
 	n.interruptSlices(t, slice)
+	t.Run("koordlet", n.koordlet)
 }
 
 // isUnlocked reports whether the plugin refused a pod because the lock names another one, or

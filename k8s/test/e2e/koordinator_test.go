@@ -54,12 +54,8 @@ func TestKoordinator(t *testing.T) {
 		{"quad", 4, func(m []int) bool { return m[0]/4 == m[3]/4 }},
 		{"last", 2, func(m []int) bool { return m[0]/4 == m[1]/4 }},
 	} {
-		pod := example(t, "koordinator.yaml", row.name, "pause")
+		pod := wholePod(t, row.name, row.gpus)
 		pod.Spec.Tolerations = anywhere
-		for name, quantity := range pod.Spec.Containers[0].Resources.Limits { // of two GPUs
-			quantity.Mul(int64(row.gpus) / 2)
-			pod.Spec.Containers[0].Resources.Limits[name], pod.Spec.Containers[0].Resources.Requests[name] = quantity, quantity
-		}
 		n.create(t, pod)
 		got := n.bound(t, row.name)
 		minors, want := n.chosen(t, got)
@@ -74,6 +70,18 @@ func TestKoordinator(t *testing.T) {
 		}
 		n.annotate(t, bare, hamiLock, nil)
 	}
+}
+
+// wholePod is a pod that requests whole GPUs of Koordinator.
+func wholePod(t *testing.T, name string, gpus int) *corev1.Pod {
+	t.Helper()
+	pod := example(t, "koordinator.yaml", name, "pause")
+	r := pod.Spec.Containers[0].Resources
+	for name, quantity := range r.Limits { // of two GPUs
+		whole := *resource.NewQuantity(quantity.Value()*int64(gpus)/2, resource.DecimalSI)
+		r.Limits[name], r.Requests[name] = whole, whole
+	}
+	return pod
 }
 
 // chosen are the minors that Koordinator chose for a pod, ascending, and the annotation with

@@ -23,6 +23,7 @@ import (
 const (
 	hamiVariable        = "METAX_E2E_HAMI"
 	koordinatorVariable = "METAX_E2E_KOORD"
+	koordletVariable    = "METAX_E2E_KOORDLET"
 	volcanoVariable     = "METAX_E2E_VOLCANO"
 )
 
@@ -32,7 +33,7 @@ func scheduler(t *testing.T, variable string) string {
 	t.Helper()
 	path := os.Getenv(variable)
 	if path == "" {
-		t.Skip(variable + " does not name the scheduler's program")
+		t.Skip(variable + " does not name the program")
 	}
 	info, err := buildinfo.ReadFile(path)
 	if err != nil {
