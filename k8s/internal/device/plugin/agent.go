@@ -157,6 +157,10 @@ func (a *Agent) begin(ctx context.Context, all *sync.WaitGroup, configs chan<- p
 			resources = append(resources, r.Server.Resource)
 		}
 	}
+	list := NewListKubelet(a.Kubelet, resources...)
+	if a.Allocator.Slices != nil {
+		a.Allocator.Slices.List = list
+	}
 	versions, listed := make(chan struct{}), make(chan struct{})
 	var once, first sync.Once
 	if a.Strategy != allocate.Auto || a.Client == nil {
@@ -164,7 +168,7 @@ func (a *Agent) begin(ctx context.Context, all *sync.WaitGroup, configs chan<- p
 		close(versions)
 	}
 	all.Go(func() {
-		FollowKubelet(ctx, a.Kubelet, resources, a.Allocator.State.Ask, a.Log, func(l []allocations.Listed) {
+		FollowKubelet(ctx, list, a.Allocator.State.Ask, a.Log, func(l []allocations.Listed) {
 			a.Allocator.State.SetListed(l)
 			once.Do(func() { close(listed) })
 		})

@@ -26,20 +26,18 @@ const (
 
 // FollowKubelet calls see with what the kubelet lists, whenever ask is signalled and at least
 // every listTime, until ctx ends. A kubelet that does not answer is logged once.
-func FollowKubelet(ctx context.Context, client podresources.Client, resources []string, ask <-chan struct{},
-	log *slog.Logger, see func([]allocations.Listed),
+func FollowKubelet(ctx context.Context, list ListKubelet, ask <-chan struct{}, log *slog.Logger,
+	see func([]allocations.Listed),
 ) {
 	regular := time.NewTicker(listTime)
 	defer regular.Stop()
 	said := ""
 	for {
-		limited, cancel := context.WithTimeout(ctx, listLimit)
-		containers, err := client.List(limited)
-		cancel()
+		listed, err := list(ctx)
 		switch {
 		case err == nil:
 			said = ""
-			see(listed(containers, resources))
+			see(listed)
 		case ctx.Err() != nil:
 			return
 		case err.Error() != said:
@@ -72,17 +70,25 @@ func Known(client podresources.Client, resource string) func(context.Context) ([
 	}
 }
 
-// listed returns the containers that have devices of the resources.
-func listed(containers []podresources.Container, resources []string) (list []allocations.Listed) {
-	for _, c := range containers {
-		var ids []string
-		for _, resource := range resources {
-			ids = append(ids, c.Devices[resource]...)
+// ListKubelet returns the containers that have devices, as the kubelet lists them.
+type ListKubelet func(context.Context) ([]allocations.Listed, error)
+
+// NewListKubelet asks a kubelet about the resources.
+func NewListKubelet(client podresources.Client, resources ...string) ListKubelet {
+	return func(ctx context.Context) (list []allocations.Listed, err error) {
+		ctx, cancel := context.WithTimeout(ctx, listLimit)
+		defer cancel()
+		containers, err := client.List(ctx)
+		for _, c := range containers {
+			var ids []string
+			for _, resource := range resources {
+				ids = append(ids, c.Devices[resource]...)
+			}
+			if len(ids) > 0 {
+				list = append(list,
+					allocations.Listed{Container: allocations.Container{Namespace: c.Namespace, Pod: c.Pod, Name: c.Name}, IDs: ids})
+			}
 		}
-		if len(ids) > 0 {
-			list = append(list,
-				allocations.Listed{Container: allocations.Container{Namespace: c.Namespace, Pod: c.Pod, Name: c.Name}, IDs: ids})
-		}
+		return list, err
 	}
-	return list
 }

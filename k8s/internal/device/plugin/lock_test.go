@@ -165,6 +165,31 @@ func TestTwoPods(t *testing.T) {
 			t.Errorf("the kubelet has the answer: %v, %s", err, s.state("pod"))
 		}
 	})
+	t.Run("the kubelet is asked whether it has the answer for the other", func(t *testing.T) {
+		other := allocations.Listed{Container: allocations.Container{Namespace: "team", Pod: "other", Name: "c0"}, IDs: []string{"x"}}
+		for _, test := range []struct {
+			listed []allocations.Listed
+			err    error
+			want   string
+		}{
+			{nil, nil, both},
+			{[]allocations.Listed{other}, errors.New("away"), both},
+			{[]allocations.Listed{other}, nil, ""},
+		} {
+			s := newSlicing(t, lockOf+"other", sliced("other", 1))
+			s.Slices.List = func(context.Context) ([]allocations.Listed, error) { return test.listed, test.err }
+			if _, err := s.give(1); err != nil {
+				t.Fatal(err)
+			}
+			s.bind(sliced("pod", 1))
+			s.lock(lockOf + "pod")
+			s.first++
+			_, err := s.give(1)
+			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+				t.Errorf("listed %v, %v: got %v, want %q", test.listed, test.err, err, test.want)
+			}
+		}
+	})
 	t.Run("the API server does not know yet that the other was refused", func(t *testing.T) {
 		s := newSlicing(t, lockOf+"pod", sliced("pod", 1), sliced("other", 1))
 		s.Slices.Patience = time.Minute

@@ -37,6 +37,8 @@ type Slices struct {
 	// WithoutLock serves also a pod that no lock names, if it is the only one that waits for
 	// slices.
 	WithoutLock bool
+	// List asks the kubelet, if it is not nil, before a pod waits for the answer to another.
+	List ListKubelet
 	// Patience is how long a pod waits while the kubelet may be asking for another one.
 	Patience time.Duration
 	// Away is how long a pod waits while the API server does not say whose the lock is.
@@ -116,9 +118,9 @@ func (t sliceTurn) give(ctx context.Context, locker Locker, lock foreign.Lock,
 }
 
 // checkAsked fails if the kubelet may be asking for another pod than that of the lock, whose
-// slices that pod would get: the kubelet does not say for which pod it asks. A pod that was
-// answered or refused a moment ago is waited for; neither the kubelet's list nor the API
-// server may show that yet.
+// slices that pod would get: the kubelet does not say for which pod it asks. It lists a pod
+// that was answered as soon as it asks for the next. One that was refused a moment ago is
+// waited for: the API server may not show that yet.
 func (t sliceTurn) checkAsked(ctx context.Context, locker Locker, lock foreign.Lock, pod *corev1.Pod, count int) error {
 	if pod == nil || pod.Spec.NodeName != locker.Node ||
 		(pod.Status.Phase != corev1.PodPending && pod.Status.Phase != "") {
@@ -129,10 +131,19 @@ func (t sliceTurn) checkAsked(ctx context.Context, locker Locker, lock foreign.L
 		if err != nil {
 			return err
 		}
-		v := t.State.view()
-		at := slices.IndexFunc(pods, func(p corev1.Pod) bool {
-			return p.UID != pod.UID && allocate.MayAsk(&p, locker.Node, count, v.record, v.notEnded())
-		})
+		other := func() int {
+			v := t.State.view()
+			return slices.IndexFunc(pods, func(p corev1.Pod) bool {
+				return p.UID != pod.UID && allocate.MayAsk(&p, locker.Node, count, v.record, v.notEnded())
+			})
+		}
+		at := other()
+		if at >= 0 && t.List != nil {
+			if listed, err := t.List(ctx); err == nil { // FollowKubelet logs what fails
+				t.State.SetListed(listed)
+				at = other()
+			}
+		}
 		if at < 0 {
 			return nil
 		}

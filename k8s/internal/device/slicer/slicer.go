@@ -43,13 +43,18 @@ func (s Slicer) Change(ctx context.Context, c reader.Change) (gpu.Node, error) {
 	if err != nil {
 		return gpu.Node{}, err
 	}
+	removed := false
 	for _, a := range remove {
-		if err := removeSlice(ctx, changer, n, a); err != nil {
+		found, err := removeSlice(ctx, changer, n, a)
+		if err != nil {
 			return gpu.Node{}, err
 		}
+		removed = removed || found
 	}
-	if n, err = s.Discover(ctx); err != nil {
-		return gpu.Node{}, err
+	if removed { // a scheduler waits meanwhile, and each look runs the vendor's software
+		if n, err = s.Discover(ctx); err != nil {
+			return gpu.Node{}, err
+		}
 	}
 	for i, r := range c.Make {
 		if err := makeSlice(ctx, changer, n, r, c.Make[:i]); err != nil {
@@ -73,18 +78,19 @@ func has(g gpu.GPU) bool {
 	return slices.ContainsFunc(g.Slices, func(s gpu.Slice) bool { return s.Kind == gpu.SliceSGPU })
 }
 
-// removeSlice removes the slice of an alias, if there is one.
-func removeSlice(ctx context.Context, changer sgpu.Changer, n gpu.Node, a reader.Alias) error {
+// removeSlice removes the slice of an alias, and reports whether there was one.
+func removeSlice(ctx context.Context, changer sgpu.Changer, n gpu.Node, a reader.Alias) (found bool, err error) {
 	for _, g := range n.GPUs {
 		for _, s := range g.Slices {
 			if g.BDF == a.GPU && s.Kind == gpu.SliceSGPU && s.Alias == a.Alias && allocate.IsOwn(s) {
 				if err := changer.Remove(ctx, a.GPU, s); err != nil {
-					return err
+					return found, err
 				}
+				found = true
 			}
 		}
 	}
-	return nil
+	return found, nil
 }
 
 // makeSlice makes a slice of a GPU, after others of the same Change.

@@ -60,7 +60,9 @@ func TestSlices(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := node.Selector{Node: node.Host, Root: root, Run: child.Tool}
-	slicer := Slicer{Discover: at.Load, Changer: func() (sgpu.Changer, error) { return sgpu.New(host, nil, child.Tool) }}
+	looks := 0
+	look := func(ctx context.Context) (gpu.Node, error) { looks++; return at.Load(ctx) }
+	slicer := Slicer{Discover: look, Changer: func() (sgpu.Changer, error) { return sgpu.New(host, nil, child.Tool) }}
 	server := reader.NewServer(reader.Host{Slices: slicer.Change}, reader.Schedule{}, slog.New(slog.DiscardHandler))
 	socket := filepath.Join(t.TempDir(), "s")
 	listener, err := net.Listen("unix", socket)
@@ -80,22 +82,24 @@ func TestSlices(t *testing.T) {
 	for _, step := range []struct {
 		what   string
 		change reader.Change
+		looks  int // each runs the vendor's software, and a scheduler waits
 		want   string
 	}{
-		{"nothing", reader.Change{}, strangers},
-		{"the first slice switches its GPU", reader.Change{Make: []mxsml.SliceRequest{part(0, one, gpu.QoSFixedShare, 10)}}, "0(sgpu) " + one + " fixed-share, " + strangers},
-		{"another class", reader.Change{Make: []mxsml.SliceRequest{part(0, two, gpu.QoSBestEffort, 10)}}, "all slices of a GPU have one QoS class"},
-		{"a pod of the same name", reader.Change{Make: []mxsml.SliceRequest{part(0, one, gpu.QoSFixedShare, 20)}}, "0(sgpu) " + one + " fixed-share, " + strangers},
-		{"the same, known to have ended", reader.Change{Remove: []reader.Alias{{GPU: n.GPUs[0].BDF, Alias: one}}, Make: []mxsml.SliceRequest{part(0, one, gpu.QoSFixedShare, 20)}}, "0(sgpu) " + one + " fixed-share, " + strangers},
-		{"two of one GPU, and one away", reader.Change{Remove: []reader.Alias{{GPU: n.GPUs[0].BDF, Alias: one}}, Make: []mxsml.SliceRequest{part(1, one, gpu.QoSBurstShare, 10), part(1, two, gpu.QoSBurstShare, 10)}}, "1(sgpu) " + one + " burst-share " + two + " burst-share, " + strangers},
-		{"slices of others stay", reader.Change{Remove: []reader.Alias{{GPU: n.GPUs[2].BDF, Alias: "part-0"}}}, "1(sgpu) " + one + " burst-share " + two + " burst-share, " + strangers},
-		{"an alias of others", reader.Change{Make: []mxsml.SliceRequest{part(3, "part-2", gpu.QoSBurstShare, 10)}}, "is not one of a pod's slice"},
-		{"a GPU with virtual functions", reader.Change{Make: []mxsml.SliceRequest{part(5, one, gpu.QoSBurstShare, 10)}}, "virtual functions"},
-		{"a slice that no GPU can have", reader.Change{Make: []mxsml.SliceRequest{part(0, one, gpu.QoSBurstShare, 0)}}, "0 percent of the compute units"},
-		{"what is gone already", reader.Change{Remove: []reader.Alias{{GPU: n.GPUs[0].BDF, Alias: one}}}, "1(sgpu) " + one + " burst-share " + two + " burst-share, " + strangers},
-		{"the last ones switch their GPU back", reader.Change{Remove: []reader.Alias{{GPU: n.GPUs[1].BDF, Alias: one}, {GPU: n.GPUs[1].BDF, Alias: two}}}, strangers},
+		{"nothing", reader.Change{}, 2, strangers},
+		{"the first slice switches its GPU", reader.Change{Make: []mxsml.SliceRequest{part(0, one, gpu.QoSFixedShare, 10)}}, 2, "0(sgpu) " + one + " fixed-share, " + strangers},
+		{"another class", reader.Change{Make: []mxsml.SliceRequest{part(0, two, gpu.QoSBestEffort, 10)}}, 1, "all slices of a GPU have one QoS class"},
+		{"a pod of the same name", reader.Change{Make: []mxsml.SliceRequest{part(0, one, gpu.QoSFixedShare, 20)}}, 3, "0(sgpu) " + one + " fixed-share, " + strangers},
+		{"the same, known to have ended", reader.Change{Remove: []reader.Alias{{GPU: n.GPUs[0].BDF, Alias: one}}, Make: []mxsml.SliceRequest{part(0, one, gpu.QoSFixedShare, 20)}}, 3, "0(sgpu) " + one + " fixed-share, " + strangers},
+		{"two of one GPU, and one away", reader.Change{Remove: []reader.Alias{{GPU: n.GPUs[0].BDF, Alias: one}}, Make: []mxsml.SliceRequest{part(1, one, gpu.QoSBurstShare, 10), part(1, two, gpu.QoSBurstShare, 10)}}, 3, "1(sgpu) " + one + " burst-share " + two + " burst-share, " + strangers},
+		{"slices of others stay", reader.Change{Remove: []reader.Alias{{GPU: n.GPUs[2].BDF, Alias: "part-0"}}}, 2, "1(sgpu) " + one + " burst-share " + two + " burst-share, " + strangers},
+		{"an alias of others", reader.Change{Make: []mxsml.SliceRequest{part(3, "part-2", gpu.QoSBurstShare, 10)}}, 1, "is not one of a pod's slice"},
+		{"a GPU with virtual functions", reader.Change{Make: []mxsml.SliceRequest{part(5, one, gpu.QoSBurstShare, 10)}}, 1, "virtual functions"},
+		{"a slice that no GPU can have", reader.Change{Make: []mxsml.SliceRequest{part(0, one, gpu.QoSBurstShare, 0)}}, 0, "0 percent of the compute units"},
+		{"what is gone already", reader.Change{Remove: []reader.Alias{{GPU: n.GPUs[0].BDF, Alias: one}}}, 2, "1(sgpu) " + one + " burst-share " + two + " burst-share, " + strangers},
+		{"the last ones switch their GPU back", reader.Change{Remove: []reader.Alias{{GPU: n.GPUs[1].BDF, Alias: one}, {GPU: n.GPUs[1].BDF, Alias: two}}}, 3, strangers},
 	} {
 		t.Run(step.what, func(t *testing.T) {
+			looks = 0
 			after, err := client.Slices(context.Background(), step.change)
 			got := show(after)
 			if err != nil {
@@ -103,6 +107,9 @@ func TestSlices(t *testing.T) {
 			}
 			if err == nil && got != step.want || err != nil && !strings.Contains(got, step.want) {
 				t.Errorf("got %s\nwant %s", got, step.want)
+			}
+			if looks != step.looks {
+				t.Errorf("%d looks at the node, want %d", looks, step.looks)
 			}
 		})
 	}
