@@ -13,6 +13,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/child"
 	"github.com/metax-ctk/container-toolkit/internal/discover"
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/node"
 	"github.com/metax-ctk/container-toolkit/internal/refresh"
@@ -92,7 +93,10 @@ func serveHealth(c *cli.Context) error {
 	if c.Bool("slices") {
 		local.Slices = slicer.Slicer{
 			Discover: local.At.Load,
-			Changer:  func() (sgpu.Changer, error) { return sgpu.New(host, local.At.Library, local.At.Run) },
+			Refresh: func(ctx context.Context, n gpu.Node) (gpu.Node, error) {
+				return discover.Host{Root: host, Recorded: &n}.Discover(ctx)
+			},
+			Changer: func() (sgpu.Changer, error) { return sgpu.New(host, local.At.Library, local.At.Run) },
 		}.Change
 	}
 	if c.Bool("keep-specs") {

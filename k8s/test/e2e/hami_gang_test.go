@@ -29,7 +29,7 @@ func (n *node) hamiGang(t *testing.T) {
 	for i := range size {
 		pod := hamiPod(fmt.Sprint("gang-", i), "1/6/4")
 		pod.Labels = map[string]string{"scheduling.x-k8s.io/pod-group": "gang"}
-		pod.Annotations = map[string]string{"metax-tech.com/use-gpuuuid": n.gpus[2].UUID}
+		pod.Annotations = map[string]string{"metax-tech.com/use-gpuuuid": n.gpus[2].UUID, qosPolicy: "best-effort"} // as HAMi's webhook has it
 		n.create(t, pod)
 		names, want = append(names, pod.Name), append(want, "6/4096")
 	}

@@ -40,6 +40,7 @@ func TestSlices(t *testing.T) {
 	n.remove(t, "slice")
 	n.sliced(t)
 	t.Run("two pods bound at once", n.twoPods)
+	t.Run("a sidecar", n.besideSidecar)
 	n.config(t, map[string]string{"cluster-config": "mode: native"})
 	n.serves(t, gpuResource, 8)
 	n.serves(t, sliceResource, 0)
@@ -85,6 +86,41 @@ func (n *node) twoPods(t *testing.T) {
 		n.sliced(t)
 	}
 	t.Logf("of 6 pods with the lock, %d ran", ran)
+}
+
+// besideSidecar has a pod whose sidecar keeps its slice beside that of the container, which an
+// init container uses before, all on one GPU. What HAMi writes after 2.10 is as here: a list for
+// each container, the init containers first. The next pod gets no more than what is left.
+func (n *node) besideSidecar(t *testing.T) {
+	slice := func(compute, memory int) string {
+		return fmt.Sprintf(`[{"uuid":%q,"compute":%d,"vRam":%d}]`, n.gpus[3].UUID, compute, memory)
+	}
+	place := func(pod *corev1.Pod, lists ...string) {
+		pod.Annotations["metax-tech.com/gpu-devices-allocated"] = "[" + strings.Join(lists, ",") + "]"
+		n.create(t, pod)
+		n.lock(t, pod.Name)
+		n.bind(t, pod.Name)
+	}
+	pod := n.slicePod("sidecar", 3)
+	once, stays := *pod.Spec.Containers[0].DeepCopy(), *pod.Spec.Containers[0].DeepCopy()
+	once.Name, once.Command = "once", []string{"/probe", "look"}
+	stays.Name, stays.RestartPolicy = "stays", new(corev1.ContainerRestartPolicyAlways)
+	pod.Spec.InitContainers = []corev1.Container{once, stays}
+	place(pod, slice(60, 4096), slice(30, 2048), slice(60, 4096))
+	n.phase(t, "sidecar", corev1.PodRunning)
+	n.unlocked(t)
+	n.bindPhase(t, "sidecar", "success")
+	n.sliced(t, "30/2048", "60/4096")
+
+	place(n.slicePod("next", 3), slice(20, 1024))
+	n.refused(t, "next", "has 10% of its compute free; a slice of 20% does not fit")
+	place(n.slicePod("next", 3), slice(10, 1024))
+	n.phase(t, "next", corev1.PodRunning)
+	n.unlocked(t)
+	n.sliced(t, "10/1024", "30/2048", "60/4096")
+	n.remove(t, "next")
+	n.remove(t, "sidecar")
+	n.sliced(t)
 }
 
 // slicePod is a pod that waits to be bound, with a slice of a GPU.

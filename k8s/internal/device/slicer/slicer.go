@@ -22,6 +22,9 @@ import (
 // Slicer changes the slices of the node that Discover finds.
 type Slicer struct {
 	Discover func(context.Context) (gpu.Node, error)
+	// Refresh returns a node with what the kernel shows of it now. It runs none of the vendor's
+	// software, as Discover does: a scheduler waits until the slices are made.
+	Refresh func(context.Context, gpu.Node) (gpu.Node, error)
 	// Changer returns what changes slices on this host.
 	Changer func() (sgpu.Changer, error)
 }
@@ -43,34 +46,27 @@ func (s Slicer) Change(ctx context.Context, c reader.Change) (gpu.Node, error) {
 	if err != nil {
 		return gpu.Node{}, err
 	}
-	removed := false
 	for _, a := range remove {
-		found, err := removeSlice(ctx, changer, n, a)
-		if err != nil {
-			return gpu.Node{}, err
-		}
-		removed = removed || found
-	}
-	if removed { // a scheduler waits meanwhile, and each look runs the vendor's software
-		if n, err = s.Discover(ctx); err != nil {
+		if err := removeSlice(ctx, changer, n, a); err != nil {
 			return gpu.Node{}, err
 		}
 	}
-	for i, r := range c.Make {
-		if err := makeSlice(ctx, changer, n, r, c.Make[:i]); err != nil {
+	for _, r := range c.Make {
+		if err := makeSlice(ctx, changer, n, r); err != nil {
 			return gpu.Node{}, err
 		}
 	}
-	for _, g := range n.GPUs {
+	for i, g := range n.GPUs {
 		emptied := slices.ContainsFunc(c.Remove, func(a reader.Alias) bool { return a.GPU == g.BDF }) &&
 			!slices.ContainsFunc(c.Make, func(r mxsml.SliceRequest) bool { return r.BDF == g.BDF })
 		if emptied && g.Mode == gpu.ModeSGPU && !has(g) {
 			if err := changer.Disable(ctx, g.BDF); err != nil {
 				return gpu.Node{}, fmt.Errorf("switch GPU %d back from slice mode: %w", g.Index, err)
 			}
+			n.GPUs[i].Mode = ""
 		}
 	}
-	return s.Discover(ctx)
+	return s.Refresh(ctx, n)
 }
 
 // has reports whether a GPU has slices.
@@ -78,43 +74,43 @@ func has(g gpu.GPU) bool {
 	return slices.ContainsFunc(g.Slices, func(s gpu.Slice) bool { return s.Kind == gpu.SliceSGPU })
 }
 
-// removeSlice removes the slice of an alias, and reports whether there was one.
-func removeSlice(ctx context.Context, changer sgpu.Changer, n gpu.Node, a reader.Alias) (found bool, err error) {
-	for _, g := range n.GPUs {
-		for _, s := range g.Slices {
+// removeSlice removes the slice of an alias, if there is one, also from the node.
+func removeSlice(ctx context.Context, changer sgpu.Changer, n gpu.Node, a reader.Alias) error {
+	for i, g := range n.GPUs {
+		for _, s := range slices.Clone(g.Slices) {
 			if g.BDF == a.GPU && s.Kind == gpu.SliceSGPU && s.Alias == a.Alias && allocate.IsOwn(s) {
 				if err := changer.Remove(ctx, a.GPU, s); err != nil {
-					return found, err
+					return err
 				}
-				found = true
+				n.GPUs[i].Slices = slices.DeleteFunc(n.GPUs[i].Slices,
+					func(left gpu.Slice) bool { return left.Kind == s.Kind && left.Index == s.Index })
 			}
 		}
 	}
-	return found, nil
+	return nil
 }
 
-// makeSlice makes a slice of a GPU, after others of the same Change.
-func makeSlice(ctx context.Context, changer sgpu.Changer, n gpu.Node, r mxsml.SliceRequest,
-	before []mxsml.SliceRequest,
-) error {
+// makeSlice makes a slice of a GPU, and adds it to the node.
+func makeSlice(ctx context.Context, changer sgpu.Changer, n gpu.Node, r mxsml.SliceRequest) error {
 	at := slices.IndexFunc(n.GPUs, func(g gpu.GPU) bool { return g.BDF == r.BDF })
 	if at < 0 {
 		return fmt.Errorf("there is no GPU %s", r.BDF)
 	}
-	g := n.GPUs[at]
+	g := &n.GPUs[at]
 	if !allocate.IsOwn(gpu.Slice{Alias: r.Alias}) {
 		return fmt.Errorf("alias %q is not one of a pod's slice", r.Alias)
 	}
 	order := sgpu.Order{SliceRequest: r, Count: 1, Enable: true}
-	if err := order.Fits(g); err != nil {
+	if err := order.Fits(*g); err != nil {
 		return err
 	}
-	first := !slices.ContainsFunc(before, func(b mxsml.SliceRequest) bool { return b.BDF == r.BDF })
-	if first && g.Mode != gpu.ModeSGPU {
+	if g.Mode != gpu.ModeSGPU {
 		if err := changer.Enable(ctx, r.BDF); err != nil {
 			return fmt.Errorf("switch GPU %d to slice mode: %w", g.Index, err)
 		}
+		g.Mode = gpu.ModeSGPU
 	}
-	_, err := changer.Create(ctx, order)
+	made, err := changer.Create(ctx, order)
+	g.Slices = append(g.Slices, made...)
 	return err
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/metax-ctk/container-toolkit/internal/child"
+	"github.com/metax-ctk/container-toolkit/internal/discover"
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
@@ -62,7 +63,10 @@ func TestSlices(t *testing.T) {
 	at := node.Selector{Node: node.Host, Root: root, Run: child.Tool}
 	looks := 0
 	look := func(ctx context.Context) (gpu.Node, error) { looks++; return at.Load(ctx) }
-	slicer := Slicer{Discover: look, Changer: func() (sgpu.Changer, error) { return sgpu.New(host, nil, child.Tool) }}
+	refresh := func(ctx context.Context, n gpu.Node) (gpu.Node, error) {
+		return discover.Host{Root: host, Recorded: &n}.Discover(ctx)
+	}
+	slicer := Slicer{Discover: look, Refresh: refresh, Changer: func() (sgpu.Changer, error) { return sgpu.New(host, nil, child.Tool) }}
 	server := reader.NewServer(reader.Host{Slices: slicer.Change}, reader.Schedule{}, slog.New(slog.DiscardHandler))
 	socket := filepath.Join(t.TempDir(), "s")
 	listener, err := net.Listen("unix", socket)
@@ -85,18 +89,18 @@ func TestSlices(t *testing.T) {
 		looks  int // each runs the vendor's software, and a scheduler waits
 		want   string
 	}{
-		{"nothing", reader.Change{}, 2, strangers},
-		{"the first slice switches its GPU", reader.Change{Make: []mxsml.SliceRequest{part(0, one, gpu.QoSFixedShare, 10)}}, 2, "0(sgpu) " + one + " fixed-share, " + strangers},
+		{"nothing", reader.Change{}, 1, strangers},
+		{"the first slice switches its GPU", reader.Change{Make: []mxsml.SliceRequest{part(0, one, gpu.QoSFixedShare, 10)}}, 1, "0(sgpu) " + one + " fixed-share, " + strangers},
 		{"another class", reader.Change{Make: []mxsml.SliceRequest{part(0, two, gpu.QoSBestEffort, 10)}}, 1, "all slices of a GPU have one QoS class"},
-		{"a pod of the same name", reader.Change{Make: []mxsml.SliceRequest{part(0, one, gpu.QoSFixedShare, 20)}}, 3, "0(sgpu) " + one + " fixed-share, " + strangers},
-		{"the same, known to have ended", reader.Change{Remove: []reader.Alias{{GPU: n.GPUs[0].BDF, Alias: one}}, Make: []mxsml.SliceRequest{part(0, one, gpu.QoSFixedShare, 20)}}, 3, "0(sgpu) " + one + " fixed-share, " + strangers},
-		{"two of one GPU, and one away", reader.Change{Remove: []reader.Alias{{GPU: n.GPUs[0].BDF, Alias: one}}, Make: []mxsml.SliceRequest{part(1, one, gpu.QoSBurstShare, 10), part(1, two, gpu.QoSBurstShare, 10)}}, 3, "1(sgpu) " + one + " burst-share " + two + " burst-share, " + strangers},
-		{"slices of others stay", reader.Change{Remove: []reader.Alias{{GPU: n.GPUs[2].BDF, Alias: "part-0"}}}, 2, "1(sgpu) " + one + " burst-share " + two + " burst-share, " + strangers},
+		{"a pod of the same name", reader.Change{Make: []mxsml.SliceRequest{part(0, one, gpu.QoSFixedShare, 20)}}, 1, "0(sgpu) " + one + " fixed-share, " + strangers},
+		{"the same, known to have ended", reader.Change{Remove: []reader.Alias{{GPU: n.GPUs[0].BDF, Alias: one}}, Make: []mxsml.SliceRequest{part(0, one, gpu.QoSFixedShare, 20)}}, 1, "0(sgpu) " + one + " fixed-share, " + strangers},
+		{"two of one GPU, and one away", reader.Change{Remove: []reader.Alias{{GPU: n.GPUs[0].BDF, Alias: one}}, Make: []mxsml.SliceRequest{part(1, one, gpu.QoSBurstShare, 10), part(1, two, gpu.QoSBurstShare, 10)}}, 1, "1(sgpu) " + one + " burst-share " + two + " burst-share, " + strangers},
+		{"slices of others stay", reader.Change{Remove: []reader.Alias{{GPU: n.GPUs[2].BDF, Alias: "part-0"}}}, 1, "1(sgpu) " + one + " burst-share " + two + " burst-share, " + strangers},
 		{"an alias of others", reader.Change{Make: []mxsml.SliceRequest{part(3, "part-2", gpu.QoSBurstShare, 10)}}, 1, "is not one of a pod's slice"},
 		{"a GPU with virtual functions", reader.Change{Make: []mxsml.SliceRequest{part(5, one, gpu.QoSBurstShare, 10)}}, 1, "virtual functions"},
 		{"a slice that no GPU can have", reader.Change{Make: []mxsml.SliceRequest{part(0, one, gpu.QoSBurstShare, 0)}}, 0, "0 percent of the compute units"},
-		{"what is gone already", reader.Change{Remove: []reader.Alias{{GPU: n.GPUs[0].BDF, Alias: one}}}, 2, "1(sgpu) " + one + " burst-share " + two + " burst-share, " + strangers},
-		{"the last ones switch their GPU back", reader.Change{Remove: []reader.Alias{{GPU: n.GPUs[1].BDF, Alias: one}, {GPU: n.GPUs[1].BDF, Alias: two}}}, 3, strangers},
+		{"what is gone already", reader.Change{Remove: []reader.Alias{{GPU: n.GPUs[0].BDF, Alias: one}}}, 1, "1(sgpu) " + one + " burst-share " + two + " burst-share, " + strangers},
+		{"the last ones switch their GPU back", reader.Change{Remove: []reader.Alias{{GPU: n.GPUs[1].BDF, Alias: one}, {GPU: n.GPUs[1].BDF, Alias: two}}}, 1, strangers},
 	} {
 		t.Run(step.what, func(t *testing.T) {
 			looks = 0
