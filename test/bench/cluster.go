@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -62,7 +63,7 @@ func measureCluster(file string) (r ClusterResults, err error) {
 	if r.Machine, err = thisMachine(); err != nil {
 		return r, err
 	}
-	if r.Commit, err = commit("cmd", "internal", "go.mod", "go.sum", "k8s"); err != nil {
+	if r.Commit, err = clusterCommit(); err != nil {
 		return r, err
 	}
 	if r.Kubernetes, err = kubernetesVersion(); err != nil {
@@ -100,6 +101,32 @@ func measureCluster(file string) (r ClusterResults, err error) {
 	r.Calls, err = pluginCalls()
 	return r, err
 }
+
+// addVolcano replaces what the results have of Volcano by what a file has of it, which is of
+// this commit and today. Volcano's programs are not always there when the others are measured.
+func (r *ClusterResults) addVolcano(file string) error {
+	found, err := placement.Read(file)
+	if err != nil {
+		return err
+	}
+	days, err := replayDays(slices.DeleteFunc(found.Days, func(d placement.Day) bool { return !strings.HasPrefix(d.Scheduler, "Volcano") }))
+	if err != nil {
+		return err
+	}
+	for _, day := range days {
+		r.Days = slices.DeleteFunc(r.Days, func(o placement.Outcome) bool { return o.Policy == day.Policy })
+	}
+	r.Days = append(r.Days, days...)
+	if found.Volcano == nil {
+		return nil
+	}
+	r.Volcano = &Volcano{Volcano: *found.Volcano, Date: time.Now().UTC().Format(time.DateOnly)}
+	r.Volcano.Commit, err = clusterCommit()
+	return err
+}
+
+// clusterCommit is the commit of what is measured on a cluster.
+func clusterCommit() (string, error) { return commit("cmd", "internal", "go.mod", "go.sum", "k8s") }
 
 // kubernetesVersion is the version of the cluster.
 func kubernetesVersion() (string, error) {

@@ -78,6 +78,37 @@ func TestReplayDays(t *testing.T) {
 	}
 }
 
+// TestAddVolcano: of a file's figures only those of Volcano count, each in place of an earlier
+// one.
+func TestAddVolcano(t *testing.T) {
+	jobs, err := placement.ReadJobs(filepath.Join(source, dayTrace))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "figures.json")
+	if err := placement.Add(file, func(f *placement.Figures) {
+		for _, name := range []string{"Volcano", "HAMi, spread"} {
+			f.PutDay(placement.Day{Scheduler: name, Placed: make([]placement.Place, len(jobs))})
+		}
+		f.Volcano = &placement.Volcano{Load: 2, Nodes: placement.Nodes{Nodes: 1000}}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	r := ClusterResults{Commit: "old", Days: []placement.Outcome{{Policy: "Volcano", Started: 7}, {Policy: "HAMi, spread", Started: 8}}}
+	if err := r.addVolcano(file); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Days) != 2 || r.Days[0].Started != 8 || r.Days[1].Policy != "Volcano" || r.Days[1].Jobs != len(jobs) || r.Days[1].Started != 0 {
+		t.Errorf("%+v", r.Days)
+	}
+	if r.Commit != "old" || r.Volcano.Load != 2 || r.Volcano.Nodes.Nodes != 1000 || len(r.Volcano.Commit) < 12 || r.Volcano.Date == "" {
+		t.Errorf("%+v", r.Volcano)
+	}
+	if err := r.addVolcano(file + ".not"); err == nil {
+		t.Error("a file that is not there")
+	}
+}
+
 func TestParseCalls(t *testing.T) {
 	got, err := parseCalls("goos: linux\nBenchmarkAllocate/gpus=8-2   1   5306 ns/op   2400 µs-max   499.0 µs-median   940.0 µs-p99\nPASS\n")
 	if diff := cmp.Diff(map[string]Call{"Allocate/gpus=8": {499e3, 940e3}}, got); diff != "" || err != nil {
