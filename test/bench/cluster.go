@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,27 +24,31 @@ import (
 // clusterFile keeps the results of the last run on a cluster.
 const clusterFile = "kubernetes.json"
 
-// ClusterResults are one run of all measurements on a Kubernetes cluster.
+// ClusterResults are measurements on a Kubernetes cluster. What depends on the number of nodes or
+// on the scheduler can be measured again without the others.
 type ClusterResults struct {
-	Machine    Machine             `json:"machine"`
-	Kubernetes string              `json:"kubernetes"` // version
-	Commit     string              `json:"commit"`
-	Date       string              `json:"date"` // of the run, as 2006-01-02 in UTC
-	Nodes      []placement.Nodes   `json:"nodes"`
-	Days       []placement.Outcome `json:"days"`
+	Machine    Machine `json:"machine"`
+	Kubernetes string  `json:"kubernetes"` // version
+	Commit     string  `json:"commit"`
+	Date       string  `json:"date"` // of the run, as 2006-01-02 in UTC
 	// Calls are answers of the device plugin.
-	Calls    map[string]Call           `json:"calls"`
-	Starts   placement.Starts          `json:"starts"`
-	Idle     map[string]placement.Idle `json:"idle"`
-	Operator *placement.Operator       `json:"operator,omitempty"`
-	Volcano  *Volcano                  `json:"volcano,omitempty"`
+	Calls  map[string]Call           `json:"calls"`
+	Starts placement.Starts          `json:"starts"`
+	Idle   map[string]placement.Idle `json:"idle"`
+
+	Scale Scale `json:"scale"`
 }
 
-// Volcano is what was measured with Volcano, which may be later than the others.
-type Volcano struct {
-	placement.Volcano
-	Commit string `json:"commit"`
-	Date   string `json:"date"`
+// Scale is what was measured on many nodes, and when.
+type Scale struct {
+	Commit   string              `json:"commit"`
+	Date     string              `json:"date"`
+	Load     float64             `json:"load"` // before Nodes
+	Nodes    []placement.Nodes   `json:"nodes"`
+	Volcano  *placement.Nodes    `json:"volcano,omitempty"` // Nodes with Volcano
+	Operator *placement.Operator `json:"operator,omitempty"`
+	// Days are in the order in which the schedulers first had one.
+	Days []placement.Outcome `json:"days"`
 }
 
 // Call is how long the answers to a call took, in nanoseconds.
@@ -88,41 +93,51 @@ func measureCluster(file string) (r ClusterResults, err error) {
 	if err != nil {
 		return r, err
 	}
-	r.Nodes, r.Starts, r.Idle, r.Operator, r.Machine.Load = found.Nodes, found.Starts, found.Idle, found.Operator, found.Load
-	if found.Volcano != nil {
-		r.Volcano = &Volcano{*found.Volcano, r.Commit, r.Date}
-	}
-	if r.Days, err = replayDays(found.Days); err != nil {
+	r.Starts, r.Idle, r.Machine.Load = found.Starts, found.Idle, found.Load
+	if err := r.Scale.add(found); err != nil {
 		return r, err
-	}
-	for i := range r.Days {
-		r.Days[i].Rate = found.Rates[r.Days[i].Policy]
 	}
 	r.Calls, err = pluginCalls()
 	return r, err
 }
 
-// addVolcano replaces what the results have of Volcano by what a file has of it, which is of
-// this commit and today. Volcano's programs are not always there when the others are measured.
-func (r *ClusterResults) addVolcano(file string) error {
+// addScale replaces what was measured on many nodes by the figures of a file, which are of this
+// commit and today. It must have those of TestScale; a scheduler or the operator without figures
+// there keeps its own.
+func (r *ClusterResults) addScale(file string) error {
 	found, err := placement.Read(file)
 	if err != nil {
 		return err
 	}
-	days, err := replayDays(slices.DeleteFunc(found.Days, func(d placement.Day) bool { return !strings.HasPrefix(d.Scheduler, "Volcano") }))
+	return r.Scale.add(found)
+}
+
+func (s *Scale) add(found placement.Figures) (err error) {
+	if len(found.Nodes) == 0 {
+		return errors.New("the file has no figures of TestScale")
+	}
+	if s.Commit, err = clusterCommit(); err != nil {
+		return err
+	}
+	s.Date, s.Load, s.Nodes = time.Now().UTC().Format(time.DateOnly), found.Load, found.Nodes
+	s.Volcano, s.Operator = cmp.Or(found.Volcano, s.Volcano), cmp.Or(found.Operator, s.Operator)
+	days, err := replayDays(found.Days)
 	if err != nil {
 		return err
 	}
 	for _, day := range days {
-		r.Days = slices.DeleteFunc(r.Days, func(o placement.Outcome) bool { return o.Policy == day.Policy })
+		at := slices.IndexFunc(s.Days, func(o placement.Outcome) bool { return o.Policy == day.Policy })
+		if at < 0 {
+			s.Days = append(s.Days, day)
+			continue
+		}
+		day.Rate = s.Days[at].Rate
+		s.Days[at] = day
 	}
-	r.Days = append(r.Days, days...)
-	if found.Volcano == nil {
-		return nil
+	for i, day := range s.Days {
+		s.Days[i].Rate = cmp.Or(found.Rates[day.Policy], day.Rate)
 	}
-	r.Volcano = &Volcano{Volcano: *found.Volcano, Date: time.Now().UTC().Format(time.DateOnly)}
-	r.Volcano.Commit, err = clusterCommit()
-	return err
+	return nil
 }
 
 // clusterCommit is the commit of what is measured on a cluster.

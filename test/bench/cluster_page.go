@@ -111,12 +111,12 @@ func (r ClusterResults) call(name, what string) (string, error) {
 // ran reports whether a scheduler whose name begins so had the jobs of the day: HAMi's is not
 // a part of the source tree.
 func (r ClusterResults) ran(name string) bool {
-	return slices.ContainsFunc(r.Days, func(d placement.Outcome) bool { return strings.HasPrefix(d.Policy, name) })
+	return slices.ContainsFunc(r.Scale.Days, func(d placement.Outcome) bool { return strings.HasPrefix(d.Policy, name) })
 }
 
 // at are the figures of so many nodes.
 func (r ClusterResults) at(count int) (placement.Nodes, error) {
-	for _, n := range r.Nodes {
+	for _, n := range r.Scale.Nodes {
 		if n.Nodes == count {
 			return n, nil
 		}

@@ -78,34 +78,45 @@ func TestReplayDays(t *testing.T) {
 	}
 }
 
-// TestAddVolcano: of a file's figures only those of Volcano count, each in place of an earlier
-// one.
-func TestAddVolcano(t *testing.T) {
+// TestAddScale: what a file has replaces what there is of the same scheduler, and what it lacks
+// stays. Without TestScale nothing is replaced.
+func TestAddScale(t *testing.T) {
 	jobs, err := placement.ReadJobs(filepath.Join(source, dayTrace))
 	if err != nil {
 		t.Fatal(err)
 	}
+	operator := &placement.Operator{Nodes: 7}
+	r := ClusterResults{Commit: "old", Scale: Scale{
+		Commit: "old", Operator: operator,
+		Days: []placement.Outcome{{Policy: "HAMi, spread", Started: 8, Rate: 3}, {Policy: "Volcano", Started: 7, Rate: 4}},
+	}}
 	file := filepath.Join(t.TempDir(), "figures.json")
 	if err := placement.Add(file, func(f *placement.Figures) {
-		for _, name := range []string{"Volcano", "HAMi, spread"} {
+		f.PutRate("HAMi, spread", 5)
+		for _, name := range []string{"Volcano", "Kueue"} {
 			f.PutDay(placement.Day{Scheduler: name, Placed: make([]placement.Place, len(jobs))})
 		}
-		f.Volcano = &placement.Volcano{Load: 2, Nodes: placement.Nodes{Nodes: 1000}}
+		f.Load, f.Volcano = 2, &placement.Nodes{Nodes: 1000}
 	}); err != nil {
 		t.Fatal(err)
 	}
-	r := ClusterResults{Commit: "old", Days: []placement.Outcome{{Policy: "Volcano", Started: 7}, {Policy: "HAMi, spread", Started: 8}}}
-	if err := r.addVolcano(file); err != nil {
+	for _, name := range []string{file, file + ".not"} {
+		if err := r.addScale(name); err == nil || r.Scale.Commit != "old" || r.Scale.Days[0].Rate != 3 {
+			t.Errorf("%s: %v, %+v", name, err, r.Scale)
+		}
+	}
+	if err := placement.Add(file, func(f *placement.Figures) { f.Put(placement.Nodes{Nodes: 100}) }); err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Days) != 2 || r.Days[0].Started != 8 || r.Days[1].Policy != "Volcano" || r.Days[1].Jobs != len(jobs) || r.Days[1].Started != 0 {
-		t.Errorf("%+v", r.Days)
+	if err := r.addScale(file); err != nil {
+		t.Fatal(err)
 	}
-	if r.Commit != "old" || r.Volcano.Load != 2 || r.Volcano.Nodes.Nodes != 1000 || len(r.Volcano.Commit) < 12 || r.Volcano.Date == "" {
-		t.Errorf("%+v", r.Volcano)
+	s := r.Scale
+	if len(s.Days) != 3 || s.Days[0].Started != 8 || s.Days[0].Rate != 5 || s.Days[1].Jobs != len(jobs) || s.Days[1].Started != 0 || s.Days[1].Rate != 4 || s.Days[2].Policy != "Kueue" {
+		t.Errorf("%+v", s.Days)
 	}
-	if err := r.addVolcano(file + ".not"); err == nil {
-		t.Error("a file that is not there")
+	if r.Commit != "old" || len(s.Commit) < 12 || s.Date == "" || s.Load != 2 || s.Nodes[0].Nodes != 100 || s.Volcano.Nodes != 1000 || s.Operator != operator {
+		t.Errorf("%+v", s)
 	}
 }
 
@@ -139,10 +150,13 @@ func TestRenderCluster(t *testing.T) {
 		Starts: placement.Starts{Pairs: 30, Without: 1e9, With: 1.2e9, Difference: 2e8, Quartiles: [2]float64{1e8, 3e8}},
 		Idle:   map[string]placement.Idle{"metax-gpu-label": {CPU: 0.0061, Memory: 10 << 20}},
 
-		Operator: &placement.Operator{Nodes: 1000, Look: 2e8, Memory: 201 << 20},
-
-		Nodes: []placement.Nodes{{Nodes: 1000, Pods: 200, Seconds: 4, Instant: 3, Memory: 12 << 20, Filter: answers, Prioritize: answers}},
-		Days:  []placement.Outcome{{Policy: "kube-scheduler", Jobs: 10, Acceptance: 0.9, Eight: 4, EightStarted: 1, Some: 8, Linked: 6, Rate: 49.7}},
+		Scale: Scale{
+			Commit: "abc", Date: "2026-11-29", Load: 1.5,
+			Nodes:    []placement.Nodes{{Nodes: 1000, Pods: 200, Seconds: 4, Instant: 3, Memory: 12 << 20, Filter: answers, Prioritize: answers}},
+			Volcano:  &placement.Nodes{Nodes: 1000, Pods: 200, Seconds: 20, Memory: 13 << 20, Prioritize: answers},
+			Operator: &placement.Operator{Nodes: 1000, Look: 2e8, Memory: 201 << 20},
+			Days:     []placement.Outcome{{Policy: "kube-scheduler", Jobs: 10, Acceptance: 0.9, Eight: 4, EightStarted: 1, Some: 8, Linked: 6, Rate: 49.7}},
+		},
 	}
 	for _, call := range []string{"GetPreferredAllocation/gpus=8/n=4", "GetPreferredAllocation/gpus=64/n=4", "Allocate/gpus=8", "Allocate/gpus=64"} {
 		r.Calls[call] = Call{1e5, 2e5}
@@ -153,7 +167,7 @@ func TestRenderCluster(t *testing.T) {
 	}
 	for _, part := range []string{
 		"| half of the answers to `prioritize` | ≤ 5 ms | ≤ 5 ms | met |", "| ≤ 50 ms | ≤ 20 ms | **missed** |", "| 50 | ≥ 30 | met |", "| 12.0 MiB | ≤ 150 MiB | met |",
-		"| 99 of 100 answers to Volcano's `prioritize`, at load 2 | ≤ 50 ms | ≤ 20 ms | **missed** |", "on 1000 nodes: 10 pods a second; prioritize 2.00 ms in the mean, ≤ 50 ms for 99 of 100; 13.0 MiB (2026-11-29, commit abc, load 1.50).",
+		"| 99 of 100 answers to Volcano's `prioritize` | ≤ 50 ms | ≤ 20 ms | **missed** |", "on 1000 nodes: 10 pods a second; prioritize 2.00 ms in the mean, ≤ 50 ms for 99 of 100; 13.0 MiB.", "200 at once (2026-11-29, commit abc, load before 1.50).",
 		"| 1000 | 50 | 75 % | 2.00 ms | ≤ 50 ms | 2.00 ms |", "| `Allocate`, 4 of 64 GPUs | 100 µs | 200 µs |", "a pod takes 1.20 s with four GPUs, and 1.00 s without",
 		"| the operator: processor time for one look at 1000 nodes | 200 ms | ≤ 300 ms | met |", "| 201 MiB | ≤ 200 MiB | **missed** |",
 		"| `metax-gpu-label` | 0.61 % | **missed** | 10.0 MiB | met |",
@@ -171,11 +185,11 @@ func TestRenderCluster(t *testing.T) {
 			t.Errorf("%s:\n%s", name, page)
 		}
 	}
-	r.Days[0].Policy = "HAMi, spread"
+	r.Scale.Days[0].Policy = "HAMi, spread"
 	if files, err = clusterFiles(r); err != nil || strings.Contains(string(files["docs/kubernetes-schedulers.md"]), "did not take part") {
 		t.Errorf("HAMi's day: %v", err)
 	}
-	if r.Nodes[0].Nodes = 100; err == nil {
+	if r.Scale.Nodes[0].Nodes = 100; err == nil {
 		_, err = clusterFiles(r)
 	}
 	if err == nil || !strings.Contains(err.Error(), "no figures of 1000 nodes") {

@@ -36,10 +36,10 @@ func run(args []string) error {
 		if err != nil {
 			return err
 		}
-	case len(args) == 2 && args[0] == "volcano":
+	case len(args) == 2 && args[0] == "scale":
 		results, err := loadCluster()
 		if err == nil {
-			err = results.addVolcano(args[1])
+			err = results.addScale(args[1])
 		}
 		if err == nil {
 			err = save(clusterFile, results)
@@ -56,7 +56,7 @@ func run(args []string) error {
 		return nil
 	case len(args) == 1 && args[0] == "pages":
 	default:
-		return errors.New("want: measure, or: kubernetes [FILE], or: volcano FILE, or: busy [FILE], or: pages")
+		return errors.New("want: measure, or: kubernetes [FILE], or: scale FILE, or: busy [FILE], or: pages")
 	}
 	results, err := loadResults()
 	if err != nil {

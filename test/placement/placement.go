@@ -26,14 +26,8 @@ type Figures struct {
 	Idle map[string]Idle `json:"idle"`
 	// Operator is nil where it was not measured.
 	Operator *Operator `json:"operator,omitempty"`
-	// Volcano is nil where it was not measured.
-	Volcano *Volcano `json:"volcano,omitempty"`
-}
-
-// Volcano is what placing pods by Volcano costs, and the load average of the machine before.
-type Volcano struct {
-	Load  float64 `json:"load"`
-	Nodes Nodes   `json:"nodes"`
+	// Volcano is what placing pods by Volcano costs, nil where it was not measured.
+	Volcano *Nodes `json:"volcano,omitempty"`
 }
 
 // Operator is what the operator's controller needs with so many nodes: processor time for one
