@@ -25,6 +25,7 @@ const (
 	koordinatorVariable = "METAX_E2E_KOORD"
 	koordletVariable    = "METAX_E2E_KOORDLET"
 	volcanoVariable     = "METAX_E2E_VOLCANO"
+	kueueVariable       = "METAX_E2E_KUEUE"
 )
 
 // scheduler is the path of a program that is not part of this source tree. Its version goes to
