@@ -47,6 +47,7 @@ var daySchedulers = []dayScheduler{
 	{"HAMi, binpack", key.Binpack, startHAMi},
 	{"metax-gpu-aware, spread", key.Spread, startAware},
 	{"metax-gpu-aware, binpack", key.Binpack, startAware},
+	{"Kueue with metax-gpu-aware, spread", key.Spread, startKueue},
 	{"Volcano", key.Spread, startVolcano},
 	{"Volcano with metax-gpu-aware, spread", key.Spread, startVolcanoAware},
 	{"Volcano with metax-gpu-aware, binpack", key.Binpack, startVolcanoAware},
@@ -149,6 +150,21 @@ func volcanoDay(t *testing.T, n *node, plugin string) *day {
 	return &day{node: n, scheduler: cluster.Volcano}
 }
 
+// startKueue has Kueue before metax-gpu-aware, with a quota of all GPUs.
+func startKueue(t *testing.T, n *node) *day {
+	t.Helper()
+	d := startAware(t, n)
+	if err := n.RunKueue(within(t), scheduler(t, kueueVariable)); err != nil {
+		t.Fatal(err)
+	}
+	n.applyExample(t, "kueue-queue.yaml")
+	n.must(t, "kubectl", "patch", "resourceflavors.kueue.x-k8s.io", "c500", "--type=json", "-p",
+		`[{"op":"replace","path":"/spec/nodeLabels","value":{"group":"day"}}]`)
+	n.quota(t, 8*dayNodes)
+	d.labels = map[string]string{kueueQueue: "gpus"}
+	return d
+}
+
 func startHAMi(t *testing.T, n *node) *day {
 	t.Helper()
 	if err := n.RunHAMi(within(t), scheduler(t, hamiVariable)); err != nil {
@@ -165,7 +181,8 @@ func startHAMi(t *testing.T, n *node) *day {
 // day is a cluster on which the jobs of a day run.
 type day struct {
 	*node
-	scheduler string // empty for the cluster's own
+	scheduler string            // empty for the cluster's own
+	labels    map[string]string // of pods
 	policy    key.Policy
 	log       *os.File // of HAMi's scheduler, or nil
 	another   bool     // node without GPUs is there
@@ -188,8 +205,9 @@ func (d *day) furnish(t *testing.T) {
 	if err := d.createNodes(within(t), d.bare, func(int) string { return "day" }); err != nil {
 		t.Fatal(err)
 	}
-	// No kubelet will ever say that the nodes are ready.
-	if err := d.Daemon("kube-controller-manager").Stop(); err != nil {
+	// No kubelet will ever say that the nodes are ready. Kueue counts a pod until what it has
+	// of it is collected.
+	if err := d.Control(within(t), "garbage-collector-controller"); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -251,7 +269,7 @@ func (d *day) give(t *testing.T, i int, j placement.Job, place *placement.Place)
 func (d *day) pod(name string, gpus int) *corev1.Pod {
 	pod := gpuPod(name, gpus, "day")
 	pod.Spec.SchedulerName = d.scheduler
-	pod.Annotations = map[string]string{protocol.HAMiPolicyAnnotation: d.policy.String()}
+	pod.Labels, pod.Annotations = d.labels, map[string]string{protocol.HAMiPolicyAnnotation: d.policy.String()}
 	return pod
 }
 
