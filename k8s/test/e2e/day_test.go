@@ -303,19 +303,10 @@ func (d *day) release(t *testing.T, i int, place placement.Place) {
 	d.publish(t, is)
 }
 
-// endJob deletes the pod of a job, and the PodGroup that Volcano has made of it: the garbage
-// collector does not run.
+// endJob deletes the pod of a job. What Kueue and Volcano have of it is collected.
 func (d *day) endJob(t *testing.T, i int) {
 	t.Helper()
-	pod, err := d.pods().Get(within(t), jobName(i), metav1.GetOptions{})
-	if err == nil {
-		err = d.end(within(t), pod.Name)
-	}
-	if group := pod.Annotations["scheduling.k8s.io/group-name"]; err == nil && group != "" {
-		err = d.Client.CoreV1().RESTClient().Delete().AbsPath("/apis/scheduling.volcano.sh/v1beta1").
-			Namespace(metav1.NamespaceDefault).Resource("podgroups").Name(group).Do(within(t)).Error()
-	}
-	if err != nil {
+	if err := d.end(within(t), jobName(i)); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -164,7 +164,7 @@ func (n *node) kueuePreemption(t *testing.T) {
 	n.queue(t, "urgent", 4, func(job *batchv1.Job) { job.Labels[kueuePriority] = "urgent" })
 	n.oneDomain(t, "urgent")
 	n.inQueue(t, "low", "4 more needed")
-	w, err := n.workload(within(t), "low")
+	w, err := n.queued(within(t), "low")
 	if said := meta.FindStatusCondition(w.Status.Conditions, "Preempted"); err != nil || said == nil {
 		t.Errorf("the job was not preempted: %+v, %v", w.Status.Conditions, err)
 	} else {
@@ -191,7 +191,7 @@ func (n *node) kueueMistakes(t *testing.T) {
 	n.inQueue(t, "elsewhere", "flavor c500 doesn't match node affinity")
 	n.queue(t, "unlabelled", 1, func(job *batchv1.Job) { job.Labels = nil })
 	n.phase(t, n.podsOf(t, "unlabelled", 1)[0].Name, corev1.PodRunning)
-	if w, err := n.workload(within(t), "unlabelled"); err == nil {
+	if w, err := n.queued(within(t), "unlabelled"); err == nil {
 		t.Errorf("a job without a queue is in one: %+v", w)
 	}
 	n.dequeue(t, "nowhere", "slices", "elsewhere", "unlabelled")

@@ -138,8 +138,8 @@ func (w workload) gpus() (sum int64) {
 	return sum
 }
 
-// workload is that of a job, or of a pod.
-func (n *node) workload(ctx context.Context, owner string) (w workload, err error) {
+// queued is the workload of a job, or of a pod.
+func (n *node) queued(ctx context.Context, owner string) (w workload, err error) {
 	out, err := n.Run(ctx, "kubectl", "get", "workloads.kueue.x-k8s.io", "-o", "json")
 	var list struct{ Items []workload }
 	if err == nil {
@@ -161,7 +161,7 @@ func (n *node) workload(ctx context.Context, owner string) (w workload, err erro
 func (n *node) inQueue(t *testing.T, job, why string) {
 	t.Helper()
 	wait(t, "what Kueue says of "+job, func(ctx context.Context) error {
-		w, err := n.workload(ctx, job)
+		w, err := n.queued(ctx, job)
 		if err != nil {
 			return err
 		}
