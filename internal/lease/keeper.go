@@ -80,7 +80,7 @@ func (k *Keeper) look(ctx context.Context) (Report, *observed, error) {
 	if err != nil {
 		return Report{}, nil, err
 	}
-	r := k.observeSources(ctx, state)
+	r := k.observeSources(ctx, state, false)
 	state.Leases, state.Queue = slices.Clone(state.Leases), slices.Clone(state.Queue)
 	closed := state.reconcile(r)
 	return k.describe(state, r, closed), r, nil
@@ -154,29 +154,36 @@ const looksLast = 30 * time.Second
 // updateReconciled reconciles the state under the lock and calls change with it and the
 // holders. If the looks are too old by then, it looks again. A state that is lost is rebuilt
 // from looks under the lock, while nobody takes a lease.
-func (k *Keeper) updateReconciled(ctx context.Context,
+//
+// Without others, or where that is not enough, it looks at all processes. others returns those
+// holders that keep their GPUs from the change.
+func (k *Keeper) updateReconciled(ctx context.Context, others func([]usage.Holder) []usage.Holder,
 	change func(*State, *observed, []usage.Holder, []Closed) error,
 ) ([]Look, error) {
-	for {
+	for lists := others != nil; ; lists = false {
 		before, err := k.Store.Read()
 		if err != nil {
 			return nil, err
 		}
 		var r *observed
 		if !before.New {
-			r = k.observeSources(ctx, before)
+			r = k.observeSources(ctx, before, lists)
 		}
 		again := false
 		err = k.Store.Update(ctx, func(s *State) error {
 			if s.New {
-				r = k.observeSources(ctx, *s)
+				r = k.observeSources(ctx, *s, false)
 			}
 			// A user may stop this process between the looks and the lock for any time.
 			if again = r == nil || k.Uptime()-r.uptime > looksLast; again {
 				return errOutdated
 			}
 			closed := s.reconcile(r)
-			return change(s, r, s.holdersIn(r, k.Ignore), closed)
+			holders := s.holdersIn(r, k.Ignore)
+			if again = lists && !s.listsSuffice(r, others(holders)); again {
+				return errOutdated
+			}
+			return change(s, r, holders, closed)
 		})
 		if !again {
 			if r == nil { // there was no lock to be had

@@ -34,8 +34,9 @@ type observed struct {
 	clamped []Ticket                       // requests whose wait reconcile shortened
 }
 
-// observeSources asks all sources, in the order that observed states.
-func (k *Keeper) observeSources(ctx context.Context, state State) *observed {
+// observeSources asks all sources, in the order that observed states. With lists, the
+// kernel's lists may stand for a look at processes.
+func (k *Keeper) observeSources(ctx context.Context, state State, lists bool) *observed {
 	r := &observed{
 		before: state, lives: map[usage.Client]usage.Liveness{}, waitMax: k.WaitMax, gpus: k.GPUs,
 		leaseID: k.LeaseID,
@@ -66,6 +67,9 @@ func (k *Keeper) observeSources(ctx context.Context, state State) *observed {
 		q.Lost = false
 	}
 	r.begin = k.Uptime()
+	if lists {
+		q.Lists = state.usableLists(r.begin)
+	}
 	r.looks = lookAll(ctx, k.Sources(state), q)
 	r.uptime, r.now = k.Uptime(), k.Now()
 	return r

@@ -25,7 +25,10 @@ func (s *State) processesNow(r *observed) []usage.Process {
 	for _, p := range s.Processes {
 		c := p.Client()
 		before := slices.ContainsFunc(r.before.Processes, func(o usage.Process) bool { return o.Client() == c })
-		if before && (r.lives[c] == usage.Ended || l.reads(c, r.lives[c])) {
+		if before {
+			p.GPUs = l.stillOpen(p.GPUs)
+		}
+		if before && (len(p.GPUs) == 0 || r.lives[c] == usage.Ended || l.reads(c, r.lives[c])) {
 			continue
 		}
 		if i := slices.IndexFunc(all, func(o usage.Process) bool { return o.Client() == c }); i >= 0 {
@@ -48,6 +51,7 @@ func (l *Look) reads(c usage.Client, life usage.Liveness) bool {
 // complete look was taken from this pid namespace.
 func (s *State) reconcileProcesses(r *observed) {
 	s.Processes = s.processesNow(r)
+	s.reconcileLists(r)
 	l := r.processLook()
 	if l == nil || !l.sawEverything() || len(r.gpus) == 0 {
 		return

@@ -15,7 +15,7 @@ import (
 // an error.
 func (k *Keeper) Collect(ctx context.Context) (closed []Closed, looks []Look, err error) {
 	lost := false
-	looks, err = k.updateReconciled(ctx, func(s *State, r *observed, _ []usage.Holder, c []Closed) error {
+	looks, err = k.updateReconciled(ctx, nil, func(s *State, r *observed, _ []usage.Holder, c []Closed) error {
 		closed, lost = c, s.Lost != ""
 		return s.checkSourcesAnswered(r)
 	})
@@ -33,7 +33,7 @@ func (k *Keeper) Collect(ctx context.Context) (closed []Closed, looks []Look, er
 func (k *Keeper) Release(ctx context.Context, ids []string, who usage.User,
 	force bool,
 ) (released []usage.Lease, ended []Ticket, err error) {
-	_, err = k.updateReconciled(ctx, func(s *State, r *observed, holders []usage.Holder, closed []Closed) error {
+	_, err = k.updateReconciled(ctx, nil, func(s *State, r *observed, holders []usage.Holder, closed []Closed) error {
 		if err := s.checkSourcesAnswered(r); err != nil {
 			return err
 		}

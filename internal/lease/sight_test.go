@@ -57,6 +57,10 @@ func (a *actor) sources(State) []Source {
 			var s usage.Sight
 			if s.Partial = !a.root; a.root {
 				s.Processes = w.users()
+				s.Lists = listsOf(s.Processes, q.Lists)
+			}
+			if s.Lists.Instead {
+				s.Processes, s.Partial = nil, true
 			}
 			if q.Lost {
 				s.Claimants = w.clients()
@@ -84,4 +88,20 @@ func (a *actor) answer(ctx context.Context, up, hung bool) error {
 		}
 	}
 	return nil
+}
+
+// listsOf is what the kernel's lists say of GPUs that only these processes have open. The
+// question names lists.
+func listsOf(users []usage.Process, named []usage.OpenList) (out usage.OpenLists) {
+	for _, p := range users {
+		out.InUse = usage.Sorted(slices.Concat(out.InUse, p.GPUs))
+	}
+	out.Instead = len(named) == len(allGPUs)
+	if out.Instead {
+		return out
+	}
+	for _, g := range out.InUse {
+		out.Confirmed = append(out.Confirmed, usage.OpenList{GPU: g, ID: 1})
+	}
+	return out
 }

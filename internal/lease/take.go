@@ -117,7 +117,7 @@ type obstacle struct {
 // attempt is one transaction.
 func (k *Keeper) attempt(ctx context.Context, c Claim) (taken Taken, b *obstacle, err error) {
 	var refused error
-	taken.Looks, err = k.updateReconciled(ctx, func(s *State, r *observed, holders []usage.Holder, _ []Closed) error {
+	taken.Looks, err = k.updateReconciled(ctx, c.othersOf(), func(s *State, r *observed, holders []usage.Holder, _ []Closed) error {
 		if err := s.checkSourcesAnswered(r); err != nil {
 			return err
 		}
@@ -194,6 +194,17 @@ func (c Claim) requestID() string {
 		return c.Request
 	}
 	return c.Leases[0].ID
+}
+
+// othersOf returns the function that returns the holders that are not the claim's own; nil for
+// a claim that has to know every holder.
+func (c Claim) othersOf() func([]usage.Holder) []usage.Holder {
+	if c.Share {
+		return nil
+	}
+	return func(holders []usage.Holder) []usage.Holder {
+		return slices.DeleteFunc(slices.Clone(holders), c.isOwn)
+	}
 }
 
 // isOwn reports whether the holder is one of the containers to be started.

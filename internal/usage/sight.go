@@ -22,6 +22,8 @@ type Question struct {
 	Ended []Lease
 	// Recorded are processes that had GPUs open; see Sight.Read.
 	Recorded []Client
+	// Lists may be read instead of the files of processes, if they are those of all GPUs.
+	Lists []OpenList
 	// Lost is true where there is no state file: the question is for Claimants alone.
 	Lost bool
 }
@@ -37,6 +39,7 @@ type Sight struct {
 	Claimants []Claimant
 	// PIDNamespace is the one in which processes were looked at, 0 if it is not known.
 	PIDNamespace uint64
+	Lists        OpenLists
 	// Over are the IDs of leases of Question.Ended whose container existed and was
 	// destroyed, as the engine knows.
 	Over []string

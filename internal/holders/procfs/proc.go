@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/metax-ctk/container-toolkit/internal/holders/drmclients"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
@@ -22,6 +23,7 @@ type Proc struct {
 	dir       string
 	group     int
 	namespace func() (uint64, error)
+	lists     drmclients.Lists
 }
 
 // New returns the proc file system at dir: "/proc", except in tests. The directory above it
@@ -29,6 +31,7 @@ type Proc struct {
 // root, of this user, and of members of group (-1: no group).
 func New(dir string, group int) *Proc {
 	p := &Proc{dir: filepath.Clean(dir), group: group}
+	p.lists = drmclients.New(filepath.Join(p.dir, "../sys/kernel/debug/dri"), drmclients.IsDebugfs)
 	p.namespace = sync.OnceValues(p.ownNamespace)
 	return p
 }

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/holders"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
@@ -24,6 +25,7 @@ import (
 type scan struct {
 	proc     *Proc
 	devices  holders.Devices
+	cards    map[gpu.BDF]uint32 // whose lists may be read, by the minor number
 	progress atomic.Uint64
 	listOnce sync.Once
 	list     processList

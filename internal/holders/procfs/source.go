@@ -14,6 +14,9 @@ import (
 // scan needs other Sources. devices are those of the node's GPUs.
 func (p *Proc) Sources(devices holders.Devices) []Source {
 	s := &scan{proc: p, devices: devices}
+	if devices.Real() {
+		s.cards = devices.Cards()
+	}
 	return []Source{{s, usage.Processes}, {s, podman}, {s, crio}}
 }
 
@@ -41,8 +44,13 @@ func (s Source) Look(ctx context.Context, q usage.Question) (usage.Sight, error)
 func (r *scan) Progress() uint64 { return r.progress.Load() }
 
 // lookAtProcesses returns the processes that have device files of GPUs open, without our
-// own. Where the state file is lost it returns the clients instead.
+// own. Where the state file is lost it returns the clients instead, and where the question
+// names the kernel's lists of all GPUs, what these say.
 func (r *scan) lookAtProcesses(ctx context.Context, q usage.Question) (usage.Sight, error) {
+	namespace, _ := r.proc.namespace() // 0 where it is not known
+	if lists, ok := r.readLists(q.Lists); ok {
+		return usage.Sight{Lists: lists, PIDNamespace: namespace, Partial: true}, nil
+	}
 	list := r.cachedProcesses(ctx, q)
 	if q.Lost {
 		err := incompleteError(list.err, list.hidden, list.refused)
@@ -50,6 +58,8 @@ func (r *scan) lookAtProcesses(ctx context.Context, q usage.Question) (usage.Sig
 	}
 	found := r.cachedOpenDevices(ctx, q)
 	err := incompleteError(found.err, list.hidden, list.refused+found.refused)
-	namespace, _ := r.proc.namespace() // 0 where it is not known
-	return usage.Sight{Processes: found.processes, Read: found.read, PIDNamespace: namespace, Partial: err != nil}, err
+	return usage.Sight{
+		Processes: found.processes, Read: found.read, PIDNamespace: namespace, Partial: err != nil,
+		Lists: r.checkLists(ctx, found.processes),
+	}, err
 }
