@@ -180,12 +180,10 @@ func holderOf(h ps.Holder) string {
 	case h.Container != nil:
 		name, _ := containerOf(h)
 		return "container " + name
-	case h.State == "unseen":
-		return "not known"
 	case len(h.Processes) > 0:
 		return fmt.Sprintf("process %d (%s)", h.Processes[0].PID, h.Processes[0].Command)
 	}
-	return ""
+	return "not known"
 }
 
 // containerOf names the holder's container, and its engine.

@@ -19,6 +19,7 @@ func (s *State) holdersIn(r *observed, ignore []string) []usage.Holder {
 	m.addContainers()
 	m.addStale()
 	m.addProcesses()
+	m.addUnnamed()
 	for i := range m.out {
 		m.out[i].GPUs = usage.Sorted(m.out[i].GPUs)
 	}

@@ -35,13 +35,35 @@ func (s *State) reconcileLists(r *observed) {
 	if l.Lists.Contradicted {
 		s.ListsContradicted = true
 	}
-	for _, list := range l.Lists.Confirmed {
-		s.Lists = slices.DeleteFunc(s.Lists, func(old usage.OpenList) bool { return old.GPU == list.GPU })
-		s.Lists = append(s.Lists, list)
-	}
-	slices.SortFunc(s.Lists, func(a, b usage.OpenList) int { return a.GPU.Compare(b.GPU) })
+	s.Lists, s.Emptied = mergeLists(s.Lists, l.Lists.Confirmed), mergeLists(s.Emptied, l.Lists.Empty)
 	if len(s.Lists) > 0 && l.sawEverything() {
 		s.LookedAt = max(s.LookedAt, r.begin)
+	}
+}
+
+// mergeLists returns the old lists and the new ones, one for each GPU, ascending.
+func mergeLists(old, add []usage.OpenList) []usage.OpenList {
+	all := slices.Clone(add)
+	for _, list := range old {
+		if !slices.ContainsFunc(add, func(a usage.OpenList) bool { return a.GPU == list.GPU }) {
+			all = append(all, list)
+		}
+	}
+	slices.SortFunc(all, func(a, b usage.OpenList) int { return a.GPU.Compare(b.GPU) })
+	return all
+}
+
+// addUnnamed adds the GPUs that only the kernel's list shows to be in use. A list that was
+// never empty in this boot does not count: a driver could have entries of its own.
+func (m *holderMerge) addUnnamed() {
+	l := m.observed.processLook()
+	if l == nil {
+		return
+	}
+	for _, list := range l.Lists.Unnamed {
+		if slices.Contains(m.state.Emptied, list) && len(usage.Held(m.out, list.GPU)) == 0 {
+			m.add("", usage.Holder{GPUs: []gpu.BDF{list.GPU}})
+		}
 	}
 }
 

@@ -100,6 +100,46 @@ func TestLists(t *testing.T) {
 	}
 }
 
+// A list whose entries no process explains counts once it has been empty in this boot.
+func TestListsUnnamed(t *testing.T) {
+	look := procs()
+	look.Lists.Unnamed = openLists(gpus(0, 1)...)
+	for name, c := range map[string]struct {
+		emptied   []usage.OpenList
+		container []usage.Container
+		want      []gpu.BDF
+		err       string
+	}{
+		"it was empty":              {emptied: openLists(gpus(0)...), err: "GPU 0 is in use by a process that was not found (metax-ctk ps)"},
+		"never":                     {want: gpus(0)},
+		"another was":               {emptied: openLists(gpus(1)...), want: gpus(0)},
+		"the one of another device": {emptied: []usage.OpenList{{GPU: allGPUs[0], ID: 8}}, want: gpus(0)},
+		"a container has the GPU":   {emptied: openLists(gpus(0)...), container: []usage.Container{labeled(usage.Running, unlabeled)}, err: "GPU 0 is in use by container job (docker) (metax-ctk ps)"},
+	} {
+		b := newBench(t, stateOf(), dockerSees(c.container...), look)
+		b.GPUs, b.state.Emptied = allGPUs, c.emptied
+		got, err := b.Take(t.Context(), wants(0, gpus(0)...))
+		if (err == nil) != (c.err == "") || (err != nil && err.Error() != c.err) {
+			t.Errorf("%s: error is %v, want %q", name, err, c.err)
+		}
+		var given []gpu.BDF
+		for _, l := range got.Leases {
+			given = append(given, l.GPUs...)
+		}
+		if diff := cmp.Diff(c.want, given); diff != "" {
+			t.Errorf("%s: given %s", name, diff)
+		}
+	}
+	look.Lists = usage.OpenLists{Empty: openLists(gpus(0)...)}
+	b := newBench(t, stateOf(), dockerSees(), look)
+	if _, _, err := b.Collect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(openLists(gpus(0)...), b.state.Emptied); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // A look at processes confirms lists; the last one of a GPU counts, and only complete looks
 // make them usable.
 func TestListsConfirmed(t *testing.T) {

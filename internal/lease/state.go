@@ -75,9 +75,10 @@ type State struct {
 	LookedIn uint64 `json:"lookedIn,omitempty"`
 	// LookedAt is the uptime at which the last of them began, if there are Lists.
 	LookedAt time.Duration `json:"lookedAt,omitempty"`
-	// Lists are the kernel's lists that looks have confirmed, ascending; ListsContradicted is
-	// true if a look contradicted one.
+	// Lists are the kernel's lists that looks have confirmed, and Emptied those that looks have
+	// seen empty; both ascending. ListsContradicted is true if a look contradicted one.
 	Lists             []usage.OpenList `json:"lists,omitempty"`
+	Emptied           []usage.OpenList `json:"emptied,omitempty"`
 	ListsContradicted bool             `json:"listsContradicted,omitempty"`
 	// Lost says why the state before was lost; empty for a state that was read, or for the
 	// first after a boot.

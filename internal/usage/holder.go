@@ -13,7 +13,7 @@ import (
 
 // Holder is a user of GPUs, merged from all sources: a lease with or without its
 // container, a container without a lease, or processes outside of both. What no source
-// reported is nil or empty.
+// reported is nil or empty; all but GPUs is where only the kernel's list shows an open file.
 type Holder struct {
 	GPUs      []gpu.BDF // ascending
 	Lease     *Lease
@@ -88,6 +88,8 @@ func (h Holder) String() string {
 	case h.Lease == nil && len(h.Processes) > 0:
 		p := h.Processes[0]
 		words = append(words, "process "+strconv.Itoa(p.PID)+" ("+p.Command+")")
+	case h.Lease == nil:
+		words = append(words, "a process that was not found")
 	}
 	if h.Lease != nil {
 		words = append(words, "lease "+h.Lease.ID)

@@ -21,4 +21,7 @@ type OpenLists struct {
 	Confirmed []OpenList
 	// Contradicted is true where a list was empty while a process had the GPU open.
 	Contradicted bool
+	// Empty are the lists without entries. Unnamed are those that had entries before and after
+	// a complete look, which saw no process with the GPU open.
+	Empty, Unnamed []OpenList
 }

@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/holders/drmclients"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 )
 
@@ -32,19 +33,36 @@ func (r *scan) readLists(named []usage.OpenList) (usage.OpenLists, bool) {
 	return lists, true
 }
 
-// checkLists reads the lists of the GPUs that processes were seen with, and compares them.
-func (r *scan) checkLists(ctx context.Context, found []usage.Process) (lists usage.OpenLists) {
-	for _, bdf := range slices.SortedFunc(maps.Keys(r.cards), gpu.BDF.Compare) {
-		users := slices.DeleteFunc(slices.Clone(found), func(p usage.Process) bool { return !slices.Contains(p.GPUs, bdf) })
-		if len(users) == 0 {
-			continue
+// allLists returns the kernel's lists, of the GPUs that have one.
+func (r *scan) allLists() map[gpu.BDF]drmclients.List {
+	all := map[gpu.BDF]drmclients.List{}
+	for bdf, minor := range r.cards {
+		if l, err := r.proc.lists.Read(minor); err == nil { // without a list nothing is believed
+			all[bdf] = l
 		}
-		switch l, err := r.proc.lists.Read(r.cards[bdf]); {
-		case err != nil: // without a list nothing is believed
-		case l.InUse:
-			lists.Confirmed = append(lists.Confirmed, usage.OpenList{GPU: bdf, ID: l.ID})
-		case r.anyHas(ctx, users, bdf):
+	}
+	return all
+}
+
+// checkLists compares the kernel's lists with the processes that a look found. before are
+// those from before the look.
+func (r *scan) checkLists(ctx context.Context, before map[gpu.BDF]drmclients.List, found []usage.Process,
+	complete bool,
+) (lists usage.OpenLists) {
+	after := r.allLists()
+	for _, bdf := range slices.SortedFunc(maps.Keys(after), gpu.BDF.Compare) {
+		l := after[bdf]
+		list := usage.OpenList{GPU: bdf, ID: l.ID}
+		users := slices.DeleteFunc(slices.Clone(found), func(p usage.Process) bool { return !slices.Contains(p.GPUs, bdf) })
+		switch {
+		case len(users) > 0 && l.InUse:
+			lists.Confirmed = append(lists.Confirmed, list)
+		case len(users) > 0 && r.anyHas(ctx, users, bdf):
 			lists.Contradicted = true // open before and after the list was read
+		case !l.InUse:
+			lists.Empty = append(lists.Empty, list)
+		case complete && before[bdf] == l:
+			lists.Unnamed = append(lists.Unnamed, list)
 		}
 	}
 	return lists

@@ -46,22 +46,28 @@ func TestLists(t *testing.T) {
 		t.Fatal(err)
 	}
 	devices := holders.NewDevices(gpu.Node{GPUs: []gpu.GPU{{BDF: used, Nodes: []string{"/dev/full"}}}}, root)
+	of := func(g gpu.BDF) []usage.OpenList { return []usage.OpenList{{GPU: g}} }
 	for name, c := range map[string]struct {
 		lists map[string]string // by the minor number
 		other bool              // the question names other lists
 		want  usage.OpenLists   // of a look at processes; IDs are those of the files
 		read  usage.OpenLists   // where the question names the lists
 	}{
-		"none":     {},
-		"as it is": {lists: map[string]string{"0": fullList, "1": emptyList}, want: usage.OpenLists{Confirmed: []usage.OpenList{{GPU: used}}}, read: usage.OpenLists{Instead: true, InUse: []gpu.BDF{used}}},
-		"wrong":    {lists: map[string]string{"0": emptyList, "1": emptyList}, want: usage.OpenLists{Contradicted: true}, read: usage.OpenLists{Instead: true}},
-		"one lacks": {
-			lists: map[string]string{"0": fullList}, want: usage.OpenLists{Confirmed: []usage.OpenList{{GPU: used}}},
+		"none": {},
+		"as it is": {
+			lists: map[string]string{"0": fullList, "1": emptyList}, want: usage.OpenLists{Confirmed: of(used), Empty: of(unused)},
+			read: usage.OpenLists{Instead: true, InUse: []gpu.BDF{used}},
 		},
+		"wrong": {
+			lists: map[string]string{"0": emptyList, "1": emptyList}, want: usage.OpenLists{Contradicted: true, Empty: of(unused)},
+			read: usage.OpenLists{Instead: true},
+		},
+		"one lacks": {lists: map[string]string{"0": fullList}, want: usage.OpenLists{Confirmed: of(used)}},
 		"another device": {
-			lists: map[string]string{"0": fullList, "1": emptyList}, other: true, want: usage.OpenLists{Confirmed: []usage.OpenList{{GPU: used}}},
+			lists: map[string]string{"0": fullList, "1": emptyList}, other: true,
+			want: usage.OpenLists{Confirmed: of(used), Empty: of(unused)},
 		},
-		"no list": {lists: map[string]string{"0": "metax\n", "1": emptyList}},
+		"no list": {lists: map[string]string{"0": "metax\n", "1": emptyList}, want: usage.OpenLists{Empty: of(unused)}},
 	} {
 		dir := t.TempDir()
 		var named []usage.OpenList
@@ -81,8 +87,10 @@ func TestLists(t *testing.T) {
 			}
 			named = append(named, usage.OpenList{GPU: bdf, ID: st.Ino})
 		}
-		for i := range c.want.Confirmed {
-			c.want.Confirmed[i].ID = ids[used]
+		for _, lists := range [][]usage.OpenList{c.want.Confirmed, c.want.Empty} {
+			for i := range lists {
+				lists[i].ID = ids[lists[i].GPU]
+			}
 		}
 		p := New("/proc", -1)
 		p.lists = drmclients.New(dir, func(*os.File) error { return nil })
@@ -120,14 +128,34 @@ func TestLists(t *testing.T) {
 	p.lists = drmclients.New(dir, func(*os.File) error { return nil })
 	s := &scan{proc: p, devices: devices, cards: map[gpu.BDF]uint32{used: 0}}
 	seen := []usage.Process{{PID: os.Getppid(), GPUs: []gpu.BDF{used}}}
-	if got := s.checkLists(t.Context(), seen); got.Contradicted {
+	if got := s.checkLists(t.Context(), nil, seen, true); got.Contradicted {
 		t.Error("a process without the GPU contradicts its list")
 	}
-	if got := s.checkLists(t.Context(), append(seen, usage.Process{PID: holder.Process.Pid, GPUs: []gpu.BDF{used}})); !got.Contradicted {
+	if got := s.checkLists(t.Context(), nil, append(seen, usage.Process{PID: holder.Process.Pid, GPUs: []gpu.BDF{used}}), true); !got.Contradicted {
 		t.Error("the process that has it does not")
 	}
+	// Entries that no process explains count if they were there before and after a complete look.
+	if err := os.WriteFile(dir+"/0/clients", []byte(fullList), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	before := s.allLists()
+	for name, c := range map[string]struct {
+		before   map[gpu.BDF]drmclients.List
+		complete bool
+		want     int
+	}{
+		"before and after":        {before, true, 1},
+		"after":                   {nil, true, 0},
+		"another before":          {map[gpu.BDF]drmclients.List{used: {ID: before[used].ID + 1, InUse: true}}, true, 0},
+		"empty before":            {map[gpu.BDF]drmclients.List{used: {ID: before[used].ID}}, true, 0},
+		"the look ended too soon": {before, false, 0},
+	} {
+		if got := s.checkLists(t.Context(), c.before, nil, c.complete); len(got.Unnamed) != c.want || got.Empty != nil || got.Confirmed != nil {
+			t.Errorf("entries %s: %+v", name, got)
+		}
+	}
 	// As made by the package, the lists are the kernel's or none.
-	if got := (&scan{proc: New("/proc", -1), cards: s.cards}).checkLists(t.Context(), seen); len(got.Confirmed) > 0 || got.Contradicted {
+	if got := (&scan{proc: New("/proc", -1), cards: s.cards}).checkLists(t.Context(), nil, seen, true); len(got.Confirmed) > 0 || got.Contradicted {
 		t.Errorf("this machine's lists: %+v", got)
 	}
 }

@@ -56,10 +56,11 @@ func (r *scan) lookAtProcesses(ctx context.Context, q usage.Question) (usage.Sig
 		err := incompleteError(list.err, list.hidden, list.refused)
 		return usage.Sight{Claimants: list.claimants, Partial: err != nil}, err
 	}
+	before := r.allLists()
 	found := r.cachedOpenDevices(ctx, q)
 	err := incompleteError(found.err, list.hidden, list.refused+found.refused)
 	return usage.Sight{
 		Processes: found.processes, Read: found.read, PIDNamespace: namespace, Partial: err != nil,
-		Lists: r.checkLists(ctx, found.processes),
+		Lists: r.checkLists(ctx, before, found.processes, err == nil),
 	}, err
 }
