@@ -82,6 +82,7 @@ nightly-node:
 	EXPLOITS_KERNEL='before 5.2' $(GO) test -count=1 -timeout 1h ./test/exploits
 	METAX_E2E_NIGHT=3 test/e2e/run
 	test/packages/run
+	test/drm/run
 	test/minimal
 	$(MAKE) packages-check demo
 
