@@ -45,7 +45,7 @@ func (r *scan) allLists() map[gpu.BDF]drmclients.List {
 }
 
 // checkLists compares the kernel's lists with the processes that a look found. before are
-// those from before the look.
+// those from before the look, which is complete if it saw all processes of the host.
 func (r *scan) checkLists(ctx context.Context, before map[gpu.BDF]drmclients.List, found []usage.Process,
 	complete bool,
 ) (lists usage.OpenLists) {
@@ -82,4 +82,3 @@ func (r *scan) anyHas(ctx context.Context, users []usage.Process, bdf gpu.BDF) b
 		return slices.Contains(found.gpus, bdf)
 	})
 }
-

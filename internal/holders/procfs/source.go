@@ -40,6 +40,10 @@ func (s Source) Look(ctx context.Context, q usage.Question) (usage.Sight, error)
 	return s.lookAtContainers(ctx, q, s.name)
 }
 
+// initialNamespace is the inode of the pid namespace that has all processes of the host, in
+// every Linux since 3.8.
+const initialNamespace = 0xEFFFFFFC
+
 // Progress grows while the scan goes on.
 func (r *scan) Progress() uint64 { return r.progress.Load() }
 
@@ -61,6 +65,6 @@ func (r *scan) lookAtProcesses(ctx context.Context, q usage.Question) (usage.Sig
 	err := incompleteError(found.err, list.hidden, list.refused+found.refused)
 	return usage.Sight{
 		Processes: found.processes, Read: found.read, PIDNamespace: namespace, Partial: err != nil,
-		Lists: r.checkLists(ctx, before, found.processes, err == nil),
+		Lists: r.checkLists(ctx, before, found.processes, err == nil && namespace == initialNamespace),
 	}, err
 }
