@@ -37,11 +37,11 @@ var powers = []struct {
 		allowed: []string{
 			"cmd/metax-ctk", "cmd/metax-docker", "cmd/metax-mxsml", "cmd/metax-runtime",
 			"internal/assign", "internal/atomicfile", "internal/backup", "internal/bundle", "internal/capture", "internal/child", "internal/compose/projectfile",
-			"internal/dockerd", "internal/doctor", "internal/holders/docker", "internal/holders/procfs",
+			"internal/dockerd", "internal/doctor", "internal/holders/docker", "internal/holders/drmclients", "internal/holders/procfs",
 			"internal/hook", "internal/hook/devcgroup", "internal/hook/inroot", "internal/hook/ldcache",
 			"internal/hook/mount", "internal/hook/privilege", "internal/hostfs", "internal/hostfs/hosttree",
 			"internal/image", "internal/lease/ledger", "internal/logfile", "internal/node", "internal/ps", "internal/refresh",
-			"internal/runc", "internal/setup", "internal/sim/smi", "internal/snapshot", "packaging/licences", "test/enginetest", "test/machine", "test/placement", "test/sandbox", "test/shells", "test/standin", "test/trusted",
+			"internal/runc", "internal/setup", "internal/sim/smi", "internal/snapshot", "packaging/licences", "test/drm", "test/enginetest", "test/machine", "test/placement", "test/sandbox", "test/shells", "test/standin", "test/trusted",
 		},
 	},
 	{
@@ -53,7 +53,7 @@ var powers = []struct {
 			"google.golang.org/grpc": ``, "github.com/containerd/containerd/v2/client": ``,
 		},
 		allowed: []string{
-			"internal/dockerd", "internal/holders/containerd", "internal/holders/podresources",
+			"internal/dockerd", "internal/holders/containerd", "internal/holders/podresources", "test/drm",
 		},
 	},
 	{
@@ -64,7 +64,7 @@ var powers = []struct {
 			"syscall": `Exec|ForkExec|StartProcess`, "golang.org/x/sys/unix": `Exec`,
 		},
 		allowed: []string{
-			"cmd/metax-ctk", "cmd/metax-docker", "cmd/metax-hook", "cmd/metax-runtime", "internal/child", "packaging/licences", "test/faults",
+			"cmd/metax-ctk", "cmd/metax-docker", "cmd/metax-hook", "cmd/metax-runtime", "internal/child", "packaging/licences", "test/drm", "test/faults",
 			"test/mountns", "test/needs", "test/oldkernel", "test/oldkernel/withkernel", "test/sandbox", "test/shells", "test/standin", "test/vendorlib",
 		},
 	},

@@ -75,9 +75,8 @@ func (s *State) listsSuffice(r *observed, holders []usage.Holder) bool {
 	if l == nil || !l.Lists.Instead {
 		return true
 	}
-	return !s.ListsContradicted && s.LookedIn == l.PIDNamespace && !slices.ContainsFunc(l.Lists.InUse, func(g gpu.BDF) bool {
-		return !slices.ContainsFunc(holders, func(h usage.Holder) bool { return slices.Contains(h.GPUs, g) })
-	})
+	unknown := func(g gpu.BDF) bool { return len(usage.Held(holders, g)) == 0 }
+	return !s.ListsContradicted && s.LookedIn == l.PIDNamespace && !slices.ContainsFunc(l.Lists.InUse, unknown)
 }
 
 // stillOpen returns those of the GPUs of a process on record that it may have open by the

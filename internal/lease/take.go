@@ -117,7 +117,7 @@ type obstacle struct {
 // attempt is one transaction.
 func (k *Keeper) attempt(ctx context.Context, c Claim) (taken Taken, b *obstacle, err error) {
 	var refused error
-	taken.Looks, err = k.updateReconciled(ctx, c.othersOf(), func(s *State, r *observed, holders []usage.Holder, _ []Closed) error {
+	take := func(s *State, r *observed, holders []usage.Holder, _ []Closed) error {
 		if err := s.checkSourcesAnswered(r); err != nil {
 			return err
 		}
@@ -168,7 +168,8 @@ func (k *Keeper) attempt(ctx context.Context, c Claim) (taken Taken, b *obstacle
 			s.removeTicket(c.requestID())
 		}
 		return nil
-	})
+	}
+	taken.Looks, err = k.updateReconciled(ctx, c.othersOf(), take)
 	var silent *unansweredError
 	switch {
 	case errors.As(err, &silent):
