@@ -102,6 +102,9 @@ func (w *world) looked(a *actor, t Taken) {
 				w.fail("I1 %d took a GPU of container %.64s that it saw %s", a.n, c.ID, c.State)
 			}
 		}
+		if look.Lists.Instead && usage.Overlap(look.Lists.InUse, a.deal.GPUs) {
+			w.fail("I1 %d took a GPU whose list it saw in use", a.n)
+		}
 		for _, p := range look.Processes {
 			if (p.Container == "" || p.Container != a.deal.Container) && usage.Overlap(p.GPUs, a.deal.GPUs) {
 				w.fail("I1 %d took a GPU of process %d that it saw", a.n, p.PID)

@@ -39,26 +39,27 @@ func TestLists(t *testing.T) {
 		claim      Claim
 		want       []gpu.BDF // nil for a refusal
 		looked     bool      // at processes
+		named      bool      // lists, in the question
 		records    []usage.Process
 	}{
-		"nobody has one":                 {claim: wants(2), want: gpus(0, 1)},
-		"a container has it":             {containers: []usage.Container{job}, inUse: gpus(0), processes: []usage.Process{python}, claim: wants(1), want: gpus(1)},
-		"by name, a container has it":    {containers: []usage.Container{job}, inUse: gpus(0), claim: wants(0, gpus(0)...)},
-		"nobody known has it":            {inUse: gpus(0), processes: []usage.Process{python}, claim: wants(1), want: gpus(1), looked: true, records: []usage.Process{python}},
-		"nobody known has another":       {inUse: gpus(2), claim: wants(1), want: gpus(0), looked: true},
-		"who does not count has it":      {inUse: gpus(0), processes: []usage.Process{{PID: 9, Command: "mx-smi", GPUs: gpus(0)}}, claim: wants(1), want: gpus(0), looked: true, records: []usage.Process{{PID: 9, Command: "mx-smi", GPUs: gpus(0)}}},
-		"its container, and who else":    {containers: []usage.Container{job}, inUse: gpus(0), processes: []usage.Process{python}, claim: own, looked: true, records: []usage.Process{python}},
-		"its container alone":            {containers: []usage.Container{job}, inUse: gpus(0), claim: own, want: gpus(0), looked: true},
-		"its container does not run":     {containers: []usage.Container{job}, claim: own, want: gpus(0)},
+		"nobody has one":                 {claim: wants(2), want: gpus(0, 1), named: true},
+		"a container has it":             {containers: []usage.Container{job}, inUse: gpus(0), processes: []usage.Process{python}, claim: wants(1), want: gpus(1), named: true},
+		"by name, a container has it":    {containers: []usage.Container{job}, inUse: gpus(0), claim: wants(0, gpus(0)...), named: true},
+		"nobody known has it":            {inUse: gpus(0), processes: []usage.Process{python}, claim: wants(1), want: gpus(1), looked: true, records: []usage.Process{python}, named: true},
+		"nobody known has another":       {inUse: gpus(2), claim: wants(1), want: gpus(0), looked: true, named: true},
+		"who does not count has it":      {inUse: gpus(0), processes: []usage.Process{{PID: 9, Command: "mx-smi", GPUs: gpus(0)}}, claim: wants(1), want: gpus(0), looked: true, records: []usage.Process{{PID: 9, Command: "mx-smi", GPUs: gpus(0)}}, named: true},
+		"its container, and who else":    {containers: []usage.Container{job}, inUse: gpus(0), processes: []usage.Process{python}, claim: own, looked: true, records: []usage.Process{python}, named: true},
+		"its container alone":            {containers: []usage.Container{job}, inUse: gpus(0), claim: own, want: gpus(0), looked: true, named: true},
+		"its container does not run":     {containers: []usage.Container{job}, claim: own, want: gpus(0), named: true},
 		"shared":                         {processes: []usage.Process{python}, claim: shared, want: gpus(0), looked: true, records: []usage.Process{python}},
-		"on record, and closed it":       {change: func(s *State) { s.Processes = []usage.Process{python} }, claim: wants(1), want: gpus(0)},
-		"on record, and has it":          {change: func(s *State) { s.Processes = []usage.Process{python} }, inUse: gpus(0), claim: wants(1), want: gpus(1), records: []usage.Process{python}},
+		"on record, and closed it":       {change: func(s *State) { s.Processes = []usage.Process{python} }, claim: wants(1), want: gpus(0), named: true},
+		"on record, and has it":          {change: func(s *State) { s.Processes = []usage.Process{python} }, inUse: gpus(0), claim: wants(1), want: gpus(1), records: []usage.Process{python}, named: true},
 		"contradicted":                   {change: func(s *State) { s.ListsContradicted = true }, processes: []usage.Process{python}, claim: wants(1), want: gpus(1), looked: true, records: []usage.Process{python}},
-		"not confirmed":                  {change: func(s *State) { s.Lists = openLists(gpus(1, 2)...) }, processes: []usage.Process{python}, claim: wants(1), want: gpus(1), looked: true, records: []usage.Process{python}},
+		"not confirmed":                  {change: func(s *State) { s.Lists = openLists(gpus(1, 2)...) }, processes: []usage.Process{python}, claim: wants(1), want: gpus(1), looked: true, records: []usage.Process{python}, named: true},
 		"no complete look":               {change: func(s *State) { s.LookedAt = 0 }, processes: []usage.Process{python}, claim: wants(1), want: gpus(1), looked: true, records: []usage.Process{python}},
 		"the last look was long ago":     {change: func(s *State) { s.LookedAt -= listsLast }, processes: []usage.Process{python}, claim: wants(1), want: gpus(1), looked: true, records: []usage.Process{python}},
 		"the last look will be":          {change: func(s *State) { s.LookedAt += listsLast }, processes: []usage.Process{python}, claim: wants(1), want: gpus(1), looked: true, records: []usage.Process{python}},
-		"looked at from elsewhere":       {change: func(s *State) { s.LookedIn = 2 }, processes: []usage.Process{python}, claim: wants(1), want: gpus(1), looked: true, records: []usage.Process{python}},
+		"looked at from elsewhere":       {change: func(s *State) { s.LookedIn = 2 }, processes: []usage.Process{python}, claim: wants(1), want: gpus(1), looked: true, records: []usage.Process{python}, named: true},
 		"a look contradicts an old list": {change: func(s *State) { s.LookedAt = 0 }, processes: []usage.Process{python}, wrong: true, claim: wants(1), want: gpus(1), looked: true, records: []usage.Process{python}},
 	} {
 		s := stateOf()
@@ -69,12 +70,13 @@ func TestLists(t *testing.T) {
 		if c.change != nil {
 			c.change(&b.state)
 		}
-		looked := false
+		looked, named := false, false
 		processes := func(q usage.Question) usage.Sight {
 			if slices.Equal(q.Lists, openLists(allGPUs...)) {
+				named = true
 				return usage.Sight{Lists: usage.OpenLists{Instead: true, InUse: c.inUse}, PIDNamespace: 1, Partial: true}
 			}
-			looked = true
+			looked, named = true, named || q.Lists != nil
 			return usage.Sight{Processes: c.processes, PIDNamespace: 1, Lists: usage.OpenLists{Contradicted: c.wrong}}
 		}
 		b.Sources = func(State) []Source {
@@ -88,8 +90,8 @@ func TestLists(t *testing.T) {
 		if diff := cmp.Diff(c.want, given); diff != "" {
 			t.Errorf("%s: given %s (%v)", name, diff, err)
 		}
-		if looked != c.looked {
-			t.Errorf("%s: processes were looked at: %t", name, looked)
+		if looked != c.looked || named != c.named {
+			t.Errorf("%s: processes were looked at: %t, lists were named: %t", name, looked, named)
 		}
 		if diff := cmp.Diff(c.records, b.state.Processes); diff != "" {
 			t.Errorf("%s: on record %s", name, diff)
@@ -97,6 +99,27 @@ func TestLists(t *testing.T) {
 		if b.state.ListsContradicted != (c.wrong || name == "contradicted") {
 			t.Errorf("%s: contradicted: %t", name, b.state.ListsContradicted)
 		}
+	}
+}
+
+// A look that contradicts a list, while a request has read it, has the last word.
+func TestListsContradicted(t *testing.T) {
+	b := newBench(t, stateOf())
+	b.GPUs, b.state.Lists, b.state.LookedAt = allGPUs, openLists(allGPUs...), b.Uptime()
+	b.meanwhile = func(s *State) { s.ListsContradicted = true }
+	processes := func(q usage.Question) usage.Sight {
+		if q.Lists != nil {
+			return usage.Sight{Lists: usage.OpenLists{Instead: true}, Partial: true}
+		}
+		return usage.Sight{Processes: []usage.Process{{PID: 9, Command: "python3", GPUs: gpus(0)}}}
+	}
+	b.Sources = func(State) []Source { return []Source{told{Look{Engine: usage.Processes}, processes}} }
+	got, err := b.Take(t.Context(), wants(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(gpus(1), got.Leases[0].GPUs); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -90,8 +90,8 @@ func (a *actor) answer(ctx context.Context, up, hung bool) error {
 	return nil
 }
 
-// listsOf is what the kernel's lists say of GPUs that only these processes have open. The
-// question names lists.
+// listsOf is what the kernel's lists say of GPUs that only these processes have open, once
+// looks have confirmed all of them. The question names lists.
 func listsOf(users []usage.Process, named []usage.OpenList) (out usage.OpenLists) {
 	for _, p := range users {
 		out.InUse = usage.Sorted(slices.Concat(out.InUse, p.GPUs))
@@ -100,7 +100,7 @@ func listsOf(users []usage.Process, named []usage.OpenList) (out usage.OpenLists
 	if out.Instead {
 		return out
 	}
-	for _, g := range out.InUse {
+	for _, g := range allGPUs {
 		out.Confirmed = append(out.Confirmed, usage.OpenList{GPU: g, ID: 1})
 	}
 	return out
