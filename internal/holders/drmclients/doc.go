@@ -11,5 +11,6 @@
 //
 // The file "name" beside it is not read, although it has the address: the kernel writes it
 // under a lock that any process with the GPU open can hold for ever, by an ioctl that writes
-// to memory which does not come. The number of the node finds the list as well.
+// to memory which does not come. The number of the node finds the list as well. Before Linux
+// 5.15 some kernels made the list under that lock, so it is read from 5.15 on.
 package drmclients

@@ -67,8 +67,16 @@ func (l Lists) read(path string) (List, error) {
 	return List{ID: st.Ino, InUse: len(entries) > 0}, nil
 }
 
-// IsDebugfs returns an error for a file that is not in debugfs.
+// IsDebugfs returns an error for a file that is not in debugfs, or of a kernel that may not
+// be asked.
 func IsDebugfs(f *os.File) error {
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		return err
+	}
+	if release := unix.ByteSliceToString(u.Release[:]); !locksApart(release) {
+		return fmt.Errorf("not with Linux %s", release)
+	}
 	var st unix.Statfs_t
 	if err := unix.Fstatfs(int(f.Fd()), &st); err != nil {
 		return err
@@ -77,4 +85,12 @@ func IsDebugfs(f *os.File) error {
 		return errors.New("not in debugfs")
 	}
 	return nil
+}
+
+// locksApart reports whether a kernel of this release makes the list without the lock that a
+// process can hold. Since Linux 5.15 all do; of those before, some releases do not.
+func locksApart(release string) bool {
+	var major, minor int
+	n, _ := fmt.Sscanf(release, "%d.%d", &major, &minor) // other text has fewer numbers
+	return n == 2 && (major > 5 || (major == 5 && minor >= 15))
 }
