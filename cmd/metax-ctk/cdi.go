@@ -98,7 +98,7 @@ func specFlags(class string) []cli.Flag {
 		hookFlag(),
 		&cli.BoolFlag{
 			Name:  "no-groups",
-			Usage: "leave out the groups of device nodes, which need CDI 0.7 (Podman 4 reads less)",
+			Usage: "give processes no groups; those need CDI 0.7 (Podman 4 reads less)",
 		},
 	}
 }

@@ -25,9 +25,9 @@ type Options struct {
 	// a simulated tree; empty or "/" changes nothing. Paths in the container stay the
 	// same.
 	EngineRoot string
-	// NoGroups leaves out the groups that own the device nodes. They need CDI 0.7, and
-	// an engine that knows only older versions (Podman 4) rejects the whole file.
-	// Containers of a user other than root then need --group-add.
+	// NoGroups leaves out the groups of processes. They need CDI 0.7, and an engine that
+	// knows only older versions (Podman 4) rejects the whole file. Containers of a user
+	// other than root then need --group-add.
 	NoGroups bool
 	// Hook is the path at which the engine finds metax-hook. Without it, GPUs and slices
 	// come without links, and MXMACA is ErrNoHook.

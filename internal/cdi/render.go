@@ -45,9 +45,9 @@ func (opt Options) render(e edits.Edits) specs.ContainerEdits {
 		if d.HostPath != d.Path {
 			node.HostPath = d.HostPath
 		}
-		if d.GID != 0 && !opt.NoGroups {
-			// From version 1.1 on, CDI's library gives a node the mode that it has on the
-			// host, but not its group.
+		if d.GID != 0 {
+			// From version 1.1 on, CDI's library (nerdctl, Docker 29) gives a node the mode
+			// that it has on the host, but not its group.
 			node.GID = &d.GID
 		}
 		out.DeviceNodes = append(out.DeviceNodes, node)

@@ -82,6 +82,12 @@ func (w wrapper) nerdctl(t *testing.T) {
 	// A CDI library of 1.1 or newer gives a node the mode that it has on the host; the group
 	// comes from the spec. nerdctl ignores the groups that a spec gives the process.
 	w.sees(t, run("--device=metax-tech.com/gpu=6", "--user=1000:1000", fmt.Sprintf("--group-add=%d", videoGID)), []int{6})
+	generate := func(options ...string) {
+		w.must(t, nil, append([]string{"metax-ctk", "--root", nodeDir, "cdi", "generate", "--output", "/run/cdi/metax-tech.com-gpu.json"}, options...)...)
+	}
+	generate("--no-groups") // the nodes keep theirs
+	w.sees(t, run("--device=metax-tech.com/gpu=6", "--user=1000:1000", fmt.Sprintf("--group-add=%d", videoGID)), []int{6})
+	generate()
 	r := run("--device=metax-tech.com/gpu=6", "--user=1000:1000")
 	for _, n := range r.Nodes {
 		if !engineNode(n.Path) && n.Open != "EACCES" {
