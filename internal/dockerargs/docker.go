@@ -37,6 +37,6 @@ var dockerRun = tableOf(`
 	memory-swappiness= mount= name= net= net-alias= network= network-alias= no-healthcheck
 	oom-kill-disable oom-score-adj= pid= pids-limit= platform= privileged publish,p= publish-all,P
 	pull= quiet,q read-only restart= rm runtime= security-opt= shm-size= sig-proxy stop-signal=
-	stop-timeout= storage-opt= sysctl= tmpfs= tty,t ulimit= use-api-socket user,u= userns= uts=
-	volume,v= volume-driver= volumes-from= workdir,w=
+	stop-timeout= storage-opt= sysctl= tmpfs= tty,t ulimit= umask= use-api-socket user,u= userns=
+	uts= volume,v= volume-driver= volumes-from= workdir,w=
 `)

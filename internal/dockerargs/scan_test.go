@@ -67,6 +67,10 @@ func TestScanGPUs(t *testing.T) {
 			want: "run -eA=B -e C=D -e=E --env F --env=G IN img", opts: Options{GPUs: "1"}, image: "img",
 		},
 		{
+			in:   "run --umask 0022 --gpus 1 img", // from Docker 29.8 on
+			want: "run --umask 0022 IN img", opts: Options{GPUs: "1"}, image: "img",
+		},
+		{
 			in:   "run --gpus 1 -- img -x",
 			want: "run IN -- img -x", opts: Options{GPUs: "1"}, image: "img", rest: "-x",
 		},
