@@ -23,6 +23,7 @@ func TestCompose(t *testing.T) {
 		suite, version, compose string
 		layout                  sandbox.Layout
 	}{
+		{docker29, "29.8.", "2.40.", sandbox.V2},     // CDI
 		{"sid", "28.", "2.40.", sandbox.Hybrid},      // CDI
 		{"sid", "28.", "2.40.", sandbox.V2},          // CDI
 		{"trixie", "26.1.", "2.26.", sandbox.Hybrid}, // plain devices

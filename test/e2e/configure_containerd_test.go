@@ -56,18 +56,19 @@ imports = ["/etc/containerd/conf.d/*.toml"]
 
 func TestConfigureContainerd(t *testing.T) {
 	for _, row := range []struct {
-		name, suite, program, version string
-		layout                        sandbox.Layout
-		config                        string
-		form                          int // of the form of the configuration
-		cdi                           bool
-		doctor                        string
+		name, suite, version string
+		layout               sandbox.Layout
+		config               string
+		form                 int // of the form of the configuration
+		cdi                  bool
+		doctor               string
 	}{
-		{"1.6", "bookworm", "containerd", "1.6.", sandbox.Hybrid, containerdV2, 2, false, ""},
-		{"1.7", "trixie", "containerd", "1.7.", sandbox.V2, containerdV2, 2, true, "containerd-cdi"},
-		{"2.1 with version 2", "sid", "containerd", "2.1.", sandbox.Hybrid, containerdV2, 2, true, ""},
-		{"2.1 with version 3", "sid", "containerd", "2.1.", sandbox.V2, containerdV3, 3, true, ""},
-		{"2.4 with version 4", "sid", sandbox.BuiltDir + "/containerd", "2.4.", sandbox.Hybrid, containerdV3, 4, true, ""},
+		{"1.6", "bookworm", "1.6.20", sandbox.Hybrid, containerdV2, 2, false, ""},
+		{"1.6.32", containerd16, "1.6.32", sandbox.V2, containerdV2, 2, false, ""},
+		{"1.7", "trixie", "1.7.", sandbox.V2, containerdV2, 2, true, "containerd-cdi"},
+		{"2.1 with version 2", "sid", "2.1.", sandbox.Hybrid, containerdV2, 2, true, ""},
+		{"2.1 with version 3", "sid", "2.1.", sandbox.V2, containerdV3, 3, true, ""},
+		{"2.4 with version 4", containerd24, "2.4.", sandbox.Hybrid, containerdV3, 4, true, ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -79,11 +80,7 @@ func TestConfigureContainerd(t *testing.T) {
 				h.write(t, "/etc/containerd/conf.d/99-other.toml", fill.Replace(containerdSpare))
 			}
 			h.write(t, "/var/lib/kubelet/config.yaml", "cgroupDriver: cgroupfs\n") // somebody's pods
-			if row.program != "containerd" {
-				// Its own program is the one that runtime configure is to ask.
-				h.link(t, row.program, "/usr/local/bin/containerd")
-			}
-			client, d := h.containerdBy(t, "containerd", row.version)
+			client, d := h.containerdBy(t, row.version)
 			h.configures(t, setting{
 				engine: "containerd", unread: true, doctor: row.doctor,
 				activate: d.restarts("systemctl restart containerd"),

@@ -201,6 +201,7 @@ func TestConfigureDocker(t *testing.T) {
 		{"bookworm", "20.10.", sandbox.Hybrid, false, ""},
 		{"trixie", "26.1.", sandbox.Hybrid, true, "docker-cdi"},
 		{"sid", "28.", sandbox.V2, true, ""},
+		{docker29, "29.8.", sandbox.Hybrid, true, ""},
 	} {
 		t.Run(row.suite, func(t *testing.T) {
 			t.Parallel()

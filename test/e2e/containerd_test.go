@@ -43,6 +43,7 @@ func TestContainerd(t *testing.T) {
 		{"trixie", sandbox.Hybrid, "1.7.", containerd1 + enableCDI, true, containerd.one},
 		{"trixie", sandbox.V2, "1.7.", containerd1 + enableCDI, true, containerd.one},
 		{"trixie", sandbox.V1, "1.7.", containerd1, false, containerd.off},
+		{containerd16, sandbox.V1, "1.6.32", containerd1 + enableCDI, false, containerd.off},
 	}
 	for _, row := range rows {
 		t.Run(fmt.Sprintf("%s/%s/cdi=%t", row.suite, row.layout, row.cdi), func(t *testing.T) {
@@ -57,12 +58,12 @@ func TestContainerd(t *testing.T) {
 func (h *host) containerd(t *testing.T, want, config string) *cri.Client {
 	t.Helper()
 	h.write(t, "/etc/containerd/config.toml", config)
-	client, _ := h.containerdBy(t, "containerd", want)
+	client, _ := h.containerdBy(t, want)
 	return client
 }
 
-// containerdBy starts the program with the configuration that is there.
-func (h *host) containerdBy(t *testing.T, program, want string) (*cri.Client, *daemon) {
+// containerdBy starts containerd with the configuration that is there.
+func (h *host) containerdBy(t *testing.T, want string) (*cri.Client, *daemon) {
 	t.Helper()
 	client, err := cri.Dial(h.Path("/run/containerd/containerd.sock"))
 	if err != nil {
@@ -73,7 +74,7 @@ func (h *host) containerdBy(t *testing.T, program, want string) (*cri.Client, *d
 	d := h.daemon(t, func(ctx context.Context) (err error) {
 		name, version, err = client.Version(ctx)
 		return err
-	}, program)
+	}, "containerd")
 	assertVersion(t, name, version, want)
 	h.must(t, nil, "ctr", "--namespace", "k8s.io", "images", "import", imageFile)
 	return client, d

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"testing"
 
 	"github.com/metax-ctk/container-toolkit/test/sandbox"
@@ -22,16 +23,19 @@ func TestDocker(t *testing.T) {
 		version string
 		feature string // "cdi" of daemon.json's features, empty where it is not set
 		cdi     bool
+		groups  bool // those of a spec reach the process, also with --user
 		unknown string
 	}{
-		{"sid", sandbox.Hybrid, "28.", "", true, unresolvable},
-		{"sid", sandbox.V2, "28.", "", true, unresolvable},
-		{"trixie", sandbox.Hybrid, "26.1.", "true", true, unresolvable},
-		{"trixie", sandbox.V2, "26.1.", "true", true, unresolvable},
-		{"trixie", sandbox.V1, "26.1.", "", false, `could not select device driver "cdi"`},
-		{"bookworm", sandbox.Hybrid, "20.10.", "", false, "is not an absolute path"},
-		{"bookworm", sandbox.V1, "20.10.", "", false, "is not an absolute path"},
-		{"bookworm", sandbox.V2, "20.10.", "", false, "is not an absolute path"},
+		{docker29, sandbox.Hybrid, "29.8.", "", true, true, unresolvable},
+		{docker29, sandbox.V2, "29.8.", "", true, true, unresolvable},
+		{"sid", sandbox.Hybrid, "28.", "", true, false, unresolvable},
+		{"sid", sandbox.V2, "28.", "", true, false, unresolvable},
+		{"trixie", sandbox.Hybrid, "26.1.", "true", true, false, unresolvable},
+		{"trixie", sandbox.V2, "26.1.", "true", true, false, unresolvable},
+		{"trixie", sandbox.V1, "26.1.", "", false, false, `could not select device driver "cdi"`},
+		{"bookworm", sandbox.Hybrid, "20.10.", "", false, false, "is not an absolute path"},
+		{"bookworm", sandbox.V1, "20.10.", "", false, false, "is not an absolute path"},
+		{"bookworm", sandbox.V2, "20.10.", "", false, false, "is not an absolute path"},
 	}
 	for _, row := range rows {
 		t.Run(fmt.Sprintf("%s/%s/cdi=%t", row.suite, row.layout, row.cdi), func(t *testing.T) {
@@ -50,7 +54,11 @@ func TestDocker(t *testing.T) {
 			w.journey(t)
 			if row.cdi {
 				t.Run("docker's own --gpus", func(t *testing.T) {
-					w.sees(t, w.alone(t, "--gpus=driver=cdi,device=metax-tech.com/gpu=2"), []int{2})
+					r := w.alone(t, "--gpus=driver=cdi,device=metax-tech.com/gpu=2")
+					w.sees(t, r, []int{2})
+					if slices.Contains(r.Groups, videoGID) != row.groups {
+						t.Errorf("the user is in groups %v; want %d among them: %t", r.Groups, videoGID, row.groups)
+					}
 					w.sees(t, w.alone(t, `--gpus=driver=cdi,"device=metax-tech.com/gpu=2,metax-tech.com/gpu=5"`), []int{2, 5})
 				})
 			}
@@ -79,6 +87,9 @@ func (h *host) configure(t *testing.T, config map[string]any) {
 	all := map[string]any{
 		"bridge": "none", "iptables": false, "ip6tables": false,
 		"storage-driver": "overlay2", "cgroup-parent": h.Cgroup(),
+	}
+	if h.stock {
+		delete(all, "storage-driver")
 	}
 	maps.Copy(all, config)
 	text, err := json.Marshal(all)

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -39,6 +40,7 @@ type host struct {
 	*sandbox.Sandbox
 	gpus   []gpuFacts
 	kernel string // of test/oldkernel, which its programs find; "" is the machine's
+	stock  bool   // Docker chooses its image store itself
 }
 
 // Command is that of the sandbox, on the host's kernel.
@@ -67,6 +69,23 @@ func newHost(t *testing.T, suite string, layout sandbox.Layout, options ...strin
 	return h
 }
 
+// Suites with an engine of test/e2e/build in place of their own.
+const (
+	docker29     = "docker29"
+	containerd16 = "containerd1.6"
+	containerd24 = "containerd2.4"
+)
+
+// replaced has, for each of them, the Debian suite, and the program of BuiltDir for a name.
+var replaced = map[string]struct {
+	suite    string
+	programs map[string]string
+}{
+	docker29:     {"sid", map[string]string{"docker": "docker", "dockerd": "dockerd"}},
+	containerd16: {"bookworm", map[string]string{"containerd": "containerd-1.6"}},
+	containerd24: {"sid", map[string]string{"containerd": "containerd"}},
+}
+
 // startHost makes a machine without a node; its programs are those of the directory and the
 // engines.
 func startHost(t *testing.T, suite string, layout sandbox.Layout, bin string) *host {
@@ -75,7 +94,7 @@ func startHost(t *testing.T, suite string, layout sandbox.Layout, bin string) *h
 		t.Skip("this machine cannot have the cgroup layout: ", err)
 	}
 	sb, err := sandbox.Start(sandbox.Config{
-		Root:   filepath.Join(fixed.roots, suite),
+		Root:   filepath.Join(fixed.roots, cmp.Or(replaced[suite].suite, suite)),
 		Bin:    bin,
 		Built:  filepath.Join(fixed.built, "bin"),
 		Layout: layout,
@@ -89,7 +108,10 @@ func startHost(t *testing.T, suite string, layout sandbox.Layout, bin string) *h
 			t.Error(err)
 		}
 	})
-	h := &host{Sandbox: sb}
+	h := &host{Sandbox: sb, stock: suite == docker29}
+	for name, program := range replaced[suite].programs {
+		h.link(t, sandbox.BuiltDir+"/"+program, "/usr/local/bin/"+name)
+	}
 	h.write(t, "/etc/passwd", "root:x:0:0:root:/root:/bin/sh\n")
 	h.write(t, "/etc/group", "root:x:0:\nvideo:x:44:\n")
 	h.write(t, "/etc/hosts", "127.0.0.1 localhost\n")

@@ -154,6 +154,7 @@ func TestImageDocker(t *testing.T) {
 	}{
 		{"sid", "28.", "graph", nil},
 		{"sid", "28.", "containerd", containerdStore},
+		{docker29, "29.8.", "containerd", nil},
 		{"trixie", "26.1.", "graph", nil},
 		{"bookworm", "20.10.", "graph", nil},
 	} {

@@ -21,7 +21,7 @@ const (
 )
 
 func TestLease(t *testing.T) {
-	rows := []struct{ suite, version string }{{"sid", "28."}, {"bookworm", "20.10."}}
+	rows := []struct{ suite, version string }{{docker29, "29.8."}, {"sid", "28."}, {"bookworm", "20.10."}}
 	for _, row := range rows {
 		t.Run(row.suite, func(t *testing.T) {
 			t.Parallel()

@@ -52,8 +52,9 @@ func TestMACA(t *testing.T) {
 		kernel      string // of test/oldkernel; "" is the machine's
 		start       func(*host, *testing.T) maca
 	}{
-		{"docker 28", "sid", "", dockerMACA},
-		{"docker 28 before Linux 5.2", "sid", "before 5.2", dockerMACA},
+		{"docker 29", docker29, "", dockerMACA("29.8.")},
+		{"docker 28", "sid", "", dockerMACA("28.")},
+		{"docker 28 before Linux 5.2", "sid", "before 5.2", dockerMACA("28.")},
 		{"docker 20.10", "bookworm", "", func(h *host, t *testing.T) maca { h.docker(t, "20.10.", nil); return maca{host: h, client: "docker"} }},
 		{"podman 5", "sid", "", podmanMACA},
 		{"podman 5 before Linux 5.2", "sid", "before 5.2", podmanMACA},
@@ -85,9 +86,11 @@ func TestMACA(t *testing.T) {
 	}
 }
 
-func dockerMACA(h *host, t *testing.T) maca {
-	h.docker(t, "28.", nil)
-	return maca{host: h, client: "docker", cdi: true}
+func dockerMACA(version string) func(*host, *testing.T) maca {
+	return func(h *host, t *testing.T) maca {
+		h.docker(t, version, nil)
+		return maca{host: h, client: "docker", cdi: true}
+	}
 }
 
 func podmanMACA(h *host, t *testing.T) maca {

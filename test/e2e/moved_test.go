@@ -19,6 +19,7 @@ func TestMoved(t *testing.T) {
 		name, suite, client string
 		begin               func(t *testing.T, h *host) []string // options of run
 	}{
+		{"docker 29", docker29, "docker", func(t *testing.T, h *host) []string { h.docker(t, "29.8.", nil); return nil }},
 		{"docker 28", "sid", "docker", func(t *testing.T, h *host) []string { h.docker(t, "28.", nil); return nil }},
 		{"docker 20.10", "bookworm", "docker", func(t *testing.T, h *host) []string { h.docker(t, "20.10.", nil); return nil }},
 		{"podman 5", "sid", "podman", func(t *testing.T, h *host) []string { h.podman(t, "5.", "runc"); return options(h) }},

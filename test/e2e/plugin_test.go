@@ -16,6 +16,7 @@ func TestPlugin(t *testing.T) {
 		suite, version string
 		layout         sandbox.Layout
 	}{
+		{docker29, "29.8.", sandbox.V2},
 		{"sid", "28.", sandbox.V2},
 		{"bookworm", "20.10.", sandbox.Hybrid},
 	} {

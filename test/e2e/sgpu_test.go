@@ -41,6 +41,7 @@ func TestSGPU(t *testing.T) {
 		suite, version string
 		cdi            bool
 	}{
+		{docker29, "29.8.", true},
 		{"sid", "28.", true},
 		{"bookworm", "20.10.", false},
 	}

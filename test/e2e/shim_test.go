@@ -33,6 +33,7 @@ func TestShimDocker(t *testing.T) {
 		{"bookworm", sandbox.V2, "20.10.", false},
 		{"trixie", sandbox.V1, "26.1.", true},
 		{"sid", sandbox.V2, "28.", true},
+		{docker29, sandbox.V2, "29.8.", true},
 	}
 	for _, row := range rows {
 		t.Run(fmt.Sprintf("%s/%s", row.suite, row.layout), func(t *testing.T) {
@@ -128,7 +129,8 @@ func TestShimContainerd(t *testing.T) {
 		layout  sandbox.Layout
 		version string
 	}{
-		{"bookworm", sandbox.Hybrid, "1.6."},
+		{"bookworm", sandbox.Hybrid, "1.6.20"},
+		{containerd16, sandbox.V2, "1.6.32"},
 		{"trixie", sandbox.V2, "1.7."},
 	} {
 		t.Run(fmt.Sprintf("%s/%s", row.suite, row.layout), func(t *testing.T) {
