@@ -324,7 +324,7 @@ func admitBy(t *testing.T, policy admissionregistrationv1.ValidatingAdmissionPol
 	if err != nil {
 		t.Fatal(err)
 	}
-	options := plugin.OptionalVariableDeclarations{StrictCost: true, HasParams: policy.Spec.ParamKind != nil}
+	options := plugin.OptionalVariableDeclarations{HasParams: policy.Spec.ParamKind != nil}
 	for _, v := range policy.Spec.Variables {
 		stored := compiler.CompileAndStoreVariable(&validating.Variable{Name: v.Name, Expression: v.Expression}, options, environment.NewExpressions)
 		if stored.Error != nil {
@@ -339,7 +339,7 @@ func admitBy(t *testing.T, policy admissionregistrationv1.ValidatingAdmissionPol
 		validations = append(validations, &validating.ValidationCondition{Expression: v.Expression, Message: v.Message})
 	}
 
-	attributes := &admission.VersionedAttributes{VersionedObject: object(t, r.after), VersionedOldObject: object(t, r.before)}
+	attributes := &admission.VersionedAttributes{VersionedObject: admission.NewLazyObject(object(t, r.after)), VersionedOldObject: admission.NewLazyObject(object(t, r.before))}
 	user := authenticationv1.UserInfo{Username: r.agent}
 	if !strings.Contains(r.agent, ":") {
 		user.Username = "system:serviceaccount:metax-gpu-extensions:" + r.agent

@@ -87,11 +87,11 @@ func holds(t *testing.T, predicate, of string) bool {
 		t.Fatal(err)
 	}
 	condition := compiler.CompileCondition([]plugin.ExpressionAccessor{&validating.ValidationCondition{Expression: strings.ReplaceAll(predicate, "resource.", "object.")}},
-		plugin.OptionalVariableDeclarations{StrictCost: true}, environment.StoredExpressions)
+		plugin.OptionalVariableDeclarations{}, environment.StoredExpressions)
 	if errs := condition.CompilationErrors(); len(errs) != 0 {
 		t.Fatal(errs)
 	}
-	attributes := &admission.VersionedAttributes{VersionedObject: object(t, of)}
+	attributes := &admission.VersionedAttributes{VersionedObject: admission.NewLazyObject(object(t, of))}
 	results, _, err := condition.ForInput(context.Background(), attributes, &admissionv1.AdmissionRequest{}, plugin.OptionalVariableBindings{}, nil, apiservercel.RuntimeCELCostBudget)
 	if err != nil || results[0].Error != nil {
 		t.Fatal(err, results[0].Error)

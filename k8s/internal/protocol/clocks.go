@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
@@ -39,7 +40,8 @@ func ParseClocks(text []byte) (map[int]Clock, error) {
 	if len(text) > MaxMetrics {
 		return nil, fmt.Errorf("%w: more than %d bytes", ErrMetrics, MaxMetrics)
 	}
-	families, err := new(expfmt.TextParser).TextToMetricFamilies(bytes.NewReader(text))
+	parser := expfmt.NewTextParser(model.LegacyValidation)
+	families, err := parser.TextToMetricFamilies(bytes.NewReader(text))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %.200q", ErrMetrics, err.Error())
 	}

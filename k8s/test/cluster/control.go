@@ -17,7 +17,7 @@ var (
 // RestartAPI starts the API server again with more options, and waits until it answers.
 func (c *Cluster) RestartAPI(ctx context.Context, options ...string) error {
 	const name = "kube-apiserver"
-	if err := c.Daemon(name).Stop(); err != nil {
+	if err := c.Daemon(name).Kill(); err != nil { // it would wait for those who watch
 		return err
 	}
 	for _, p := range c.programs() {

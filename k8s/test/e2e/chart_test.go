@@ -28,7 +28,7 @@ var values = []string{"--set", "registry=" + project, "--set", "hostRoot=" + clu
 // push puts the chart of the source tree into the registry.
 func (n *node) push(t *testing.T) {
 	t.Helper()
-	n.must(t, "sh", "-c", "for chart in "+sandbox.BinDir+"/charts/*.tgz; do helm push $chart oci://"+project+"; done")
+	n.must(t, "sh", "-c", "for chart in "+sandbox.BinDir+"/charts/*.tgz; do helm push --plain-http $chart oci://"+project+"; done")
 }
 
 // install installs the chart with the command of the manual, waits until pods can get all

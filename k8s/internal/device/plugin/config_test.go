@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/metax-ctk/container-toolkit/internal/health"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/device/allocations"
@@ -21,11 +22,16 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol/foreign"
 )
 
+// listing is a client of a test, whose watches do not begin with what there is.
+type listing struct{ corev1client.CoreV1Interface }
+
+func (listing) IsWatchListSemanticsUnSupported() bool { return true }
+
 // TestWatchConfig follows a ConfigMap that is made, changed and deleted, and the labels of a
 // Node.
 func TestWatchConfig(t *testing.T) {
 	set := fake.NewClientset(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}})
-	client := set.CoreV1()
+	client := listing{set.CoreV1()}
 	ctx, cancel := context.WithCancel(t.Context())
 	var all sync.WaitGroup
 	defer all.Wait()

@@ -23,14 +23,15 @@ const joinTime = 20 * time.Millisecond
 
 // follow calls see with the objects that a selector finds, at first when the API server has
 // listed them and then whenever they change, until ctx ends. strip makes them smaller. While
-// the API server is away nothing is called.
+// the API server is away nothing is called. client, whose methods list and watcher are, says
+// whether a watch of it can begin with what there is; those of tests cannot.
 func follow[L runtime.Object, T runtime.Object](
-	ctx context.Context, selector fields.Selector,
+	ctx context.Context, client any, selector fields.Selector,
 	list func(context.Context, metav1.ListOptions) (L, error),
 	watcher func(context.Context, metav1.ListOptions) (watch.Interface, error),
 	kind T, strip cache.TransformFunc, see func([]T),
 ) {
-	objects := cache.NewSharedIndexInformer(&cache.ListWatch{
+	objects := cache.NewSharedIndexInformer(cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			o.FieldSelector = selector.String()
 			return list(ctx, o)
@@ -39,7 +40,7 @@ func follow[L runtime.Object, T runtime.Object](
 			o.FieldSelector = selector.String()
 			return watcher(ctx, o)
 		},
-	}, kind, 0, nil)
+	}, client), kind, 0, nil)
 	_ = objects.SetTransform(strip) // fails only after the start
 	changed := make(chan struct{}, 1)
 	mark := func() {
@@ -87,7 +88,7 @@ func WatchConfig(ctx context.Context, client corev1client.ConfigMapsGetter, name
 	var one sync.Mutex
 	parts := map[string]map[string]string{}
 	watchOne := func(name string) {
-		follow(ctx, fields.OneTermEqualSelector(metav1.ObjectNameField, name), all.List, all.Watch, &corev1.ConfigMap{}, nil,
+		follow(ctx, client, fields.OneTermEqualSelector(metav1.ObjectNameField, name), all.List, all.Watch, &corev1.ConfigMap{}, nil,
 			func(found []*corev1.ConfigMap) {
 				one.Lock()
 				defer one.Unlock()
@@ -115,7 +116,7 @@ func WatchConfig(ctx context.Context, client corev1client.ConfigMapsGetter, name
 // WatchNode calls see with a Node, as WatchConfig does with its object.
 func WatchNode(ctx context.Context, client corev1client.NodesGetter, name string, see func(*corev1.Node)) {
 	all := client.Nodes()
-	follow(ctx, fields.OneTermEqualSelector(metav1.ObjectNameField, name), all.List, all.Watch, &corev1.Node{}, nil,
+	follow(ctx, client, fields.OneTermEqualSelector(metav1.ObjectNameField, name), all.List, all.Watch, &corev1.Node{}, nil,
 		func(found []*corev1.Node) {
 			for _, n := range found {
 				see(n)

@@ -26,7 +26,7 @@ func WatchPods(ctx context.Context, client corev1client.PodsGetter, node string,
 ) {
 	said := map[string]bool{}
 	all := client.Pods(metav1.NamespaceAll)
-	follow(ctx, fields.OneTermEqualSelector("spec.nodeName", node), all.List, all.Watch, &corev1.Pod{}, strip,
+	follow(ctx, client, fields.OneTermEqualSelector("spec.nodeName", node), all.List, all.Watch, &corev1.Pod{}, strip,
 		func(pods []*corev1.Pod) {
 			see(requests(pods, resources, log, said))
 		})

@@ -96,7 +96,7 @@ func TestWatchPods(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		WatchPods(ctx, client.CoreV1(), "node", []string{protocol.Resource}, slog.New(slog.DiscardHandler), func(r []allocate.Request) { seen <- line(r) })
+		WatchPods(ctx, listing{client.CoreV1()}, "node", []string{protocol.Resource}, slog.New(slog.DiscardHandler), func(r []allocate.Request) { seen <- line(r) })
 	}()
 	await := func(want string) {
 		t.Helper()
