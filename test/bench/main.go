@@ -54,9 +54,12 @@ func run(args []string) error {
 		}
 		fmt.Print(busyTable(rows))
 		return nil
+	case len(args) > 0 && len(args) < 3 && args[0] == "starts":
+		_, err := withEngine("starts", strings.Join(args[1:], ""))
+		return err
 	case len(args) == 1 && args[0] == "pages":
 	default:
-		return errors.New("want: measure, or: kubernetes [FILE], or: scale FILE, or: busy [FILE], or: pages")
+		return errors.New("want: measure, or: kubernetes [FILE], or: scale FILE, or: busy [FILE], or: starts [DIR], or: pages")
 	}
 	results, err := loadResults()
 	if err != nil {

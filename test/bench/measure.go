@@ -31,7 +31,7 @@ func measure() (Results, error) {
 	if err != nil {
 		return Results{}, err
 	}
-	engine, err := withEngine()
+	engine, err := withEngine("measure", "")
 	if err != nil {
 		return Results{}, err
 	}
@@ -59,8 +59,9 @@ const peers = "github.com/NVIDIA/nvidia-container-toolkit/cmd/{nvidia-container-
 const peersVersion = "v1.17.8"
 
 // withEngine has test/e2e make a machine with a docker daemon, and cmd/inside measure there,
-// with the programs that "make build" has made and those of peers.
-func withEngine() (figure.Engine, error) {
+// with the programs that "make build" has made and those of peers. The part is what cmd/inside
+// measures; before is a folder with the programs of another build, empty for none.
+func withEngine(part, before string) (figure.Engine, error) {
 	dir, err := os.MkdirTemp("", "metax-bench-")
 	if err != nil {
 		return figure.Engine{}, err
@@ -70,6 +71,11 @@ func withEngine() (figure.Engine, error) {
 	if err := os.CopyFS(bin, os.DirFS(filepath.Join(source, "bin"))); err != nil {
 		return figure.Engine{}, fmt.Errorf("find what is to be measured: %w (make build)", err)
 	}
+	if before != "" {
+		if err := os.CopyFS(filepath.Join(bin, "before"), os.DirFS(before)); err != nil {
+			return figure.Engine{}, fmt.Errorf("find what to compare with: %w", err)
+		}
+	}
 	// In C a part of them asks the driver, so they are built as their makers do, but stripped.
 	install := exec.Command("bash", "-c", "go install -trimpath -ldflags='-s -w' "+peers)
 	install.Env = append(os.Environ(), "GOBIN="+bin, "CGO_ENABLED=1", "GOFLAGS=")
@@ -78,7 +84,7 @@ func withEngine() (figure.Engine, error) {
 	}
 	file := filepath.Join(dir, "engine.json")
 	cmd := exec.Command("../e2e/run", "-run", "^TestBench$")
-	cmd.Env = append(os.Environ(), "METAX_E2E_BIN="+bin, "METAX_E2E_BENCH="+file)
+	cmd.Env = append(os.Environ(), "METAX_E2E_BIN="+bin, "METAX_E2E_BENCH="+file, "METAX_E2E_BENCH_PART="+part)
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 	if err := cmd.Run(); err != nil {
 		return figure.Engine{}, fmt.Errorf("measure with docker: %w", err)

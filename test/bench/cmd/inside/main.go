@@ -6,6 +6,7 @@
 //	inside place                    put that node in the place of the machine's own, and make
 //	                                another one
 //	inside measure IMAGE COMMAND…   print the figures as JSON; COMMAND ends at once
+//	inside starts IMAGE COMMAND…    print the figures of starts alone
 //	inside peak COMMAND…            print the command's peak memory, in bytes
 //
 // Between the two, dockerd has to be started and the image loaded.
@@ -33,20 +34,22 @@ func run(args []string) error {
 	case len(args) == 1 && args[0] == "place":
 		return errors.Join(place(), grow())
 	case len(args) > 2 && args[0] == "measure":
-		return measure(args[1:])
+		return measure(args[1:], memory, runtimes, wrapper, containers, maca, leases, rush, toolkit)
+	case len(args) > 2 && args[0] == "starts":
+		return measure(args[1:], wrapper, toolkit, runtimes)
 	case len(args) > 1 && args[0] == "peak":
 		return takePeak(args[1:])
 	}
-	return errors.New("want: place, or: measure IMAGE COMMAND…")
+	return errors.New("want: place, or: measure IMAGE COMMAND…, or: starts IMAGE COMMAND…")
 }
 
-func measure(container []string) error {
+func measure(container []string, parts ...func([]string) (figure.Set, error)) error {
 	version, err := output("docker", "version", "--format", "{{.Server.Version}}")
 	if err != nil {
 		return err
 	}
 	engine := figure.Engine{Docker: strings.TrimSpace(version), Shim: hasShim(), Figures: figure.Set{}}
-	for _, part := range []func([]string) (figure.Set, error){memory, runtimes, wrapper, containers, maca, leases, rush, toolkit} {
+	for _, part := range parts {
 		set, err := part(container)
 		if err == nil {
 			err = engine.Figures.Add(set)

@@ -12,7 +12,7 @@ const memoryRounds = 20
 // memory is the peak memory of the programs. It has to be the first that is measured: no
 // process is seen to need less than the one that started it, which grows.
 func memory([]string) (figure.Set, error) {
-	r, err := stopwatch.Time(memoryRounds, generate("generate/8", tree8))
+	r, err := stopwatch.Time(memoryRounds, generate("generate/8", "metax-ctk", tree8))
 	if err != nil {
 		return nil, err
 	}

@@ -87,12 +87,16 @@ func becoming(b *bundle) (figure.Set, error) {
 		c.Prepare = write(config)
 		return c
 	}
-	r, err := stopwatch.Time(becomeRounds,
+	cases := []stopwatch.Case{
 		create("client", nothing, bare),
 		stopwatch.Process("least", nil, "/e2e/become", nothing),
-		create("none", ours, bare), create("four", ours, four),
 		create("theirs/none", theirs, bare), create("theirs/four", theirs, asked),
-	)
+	}
+	for _, b := range builds() {
+		program := b.dir + "metax-runtime"
+		cases = append(cases, create(b.prefix+"none", program, bare), create(b.prefix+"four", program, four))
+	}
+	r, err := timed(becomeRounds, cases...)
 	if err != nil {
 		return nil, err
 	}
@@ -167,12 +171,16 @@ func gone() error {
 
 // late is the time that a prestart hook adds, beside one that does nothing.
 func late(b *bundle) (figure.Set, error) {
-	idle, err1 := b.text(annotations, nil, nothing)
-	busy, err2 := b.text(annotations, nil, "/e2e/metax-hook", "prestart")
-	if err := errors.Join(err1, err2); err != nil {
+	idle, err := b.text(annotations, nil, nothing)
+	cases := []stopwatch.Case{created("idle", runc, idle)}
+	for _, from := range builds() {
+		busy, err2 := b.text(annotations, nil, from.dir+"metax-hook", "prestart")
+		cases, err = append(cases, created(from.prefix+"busy", runc, busy)), errors.Join(err, err2)
+	}
+	if err != nil {
 		return nil, err
 	}
-	r, err := stopwatch.Time(createRounds, created("idle", runc, idle), created("busy", runc, busy))
+	r, err := timed(createRounds, cases...)
 	if err = errors.Join(err, gone()); err != nil {
 		return nil, err
 	}
@@ -193,7 +201,6 @@ func linking(b *bundle) (figure.Set, error) {
 		links = append(links, "--link", fmt.Sprintf("%s/libmc%02d.so::/usr/lib/links/libmc%02d.so.1", libraryDir, i, i))
 	}
 	folder := []string{"--folder", libraryDir}
-	hook := append([]string{"/e2e/metax-hook"}, "update-ldcache")
 	peer := []string{"/e2e/nvidia-cdi-hook", "update-ldcache", "--ldconfig-path", "/sbin/ldconfig"}
 	// An image's own cache, without the libraries; NVIDIA's hook does nothing if there
 	// is none.
@@ -219,13 +226,18 @@ func linking(b *bundle) (figure.Set, error) {
 	ready := func(name string, argv ...string) stopwatch.Case {
 		return stopwatch.Case{Name: name, Prepare: fresh, Run: hooked(argv...)}
 	}
-	r, err := stopwatch.Time(hookRounds,
+	cases := []stopwatch.Case{
 		bare,
-		ready("ours/ldcache", append(hook, folder...)...),
 		ready("theirs/ldcache", append(peer, folder...)...),
-		ready("ours/links", append([]string{"/e2e/metax-hook"}, links...)...),
 		ready("theirs/links", append([]string{"/e2e/nvidia-cdi-hook"}, links...)...),
-	)
+	}
+	for _, from := range builds() {
+		program := from.dir + "metax-hook"
+		cases = append(cases,
+			ready(from.prefix+"ours/ldcache", append([]string{program, "update-ldcache"}, folder...)...),
+			ready(from.prefix+"ours/links", append([]string{program}, links...)...))
+	}
+	r, err := timed(hookRounds, cases...)
 	if err != nil {
 		return nil, err
 	}
@@ -234,7 +246,7 @@ func linking(b *bundle) (figure.Set, error) {
 		set["hook/"+who+"/ldcache"] = r.Added(who+"/ldcache", "ldconfig")
 		set["hook/"+who+"/links"] = r.Wall(who + "/links")
 	}
-	set["hook/ours/ldcache/memory"], err = peak(fresh, state(), append(hook, folder...)...)
+	set["hook/ours/ldcache/memory"], err = peak(fresh, state(), append([]string{"/e2e/metax-hook", "update-ldcache"}, folder...)...)
 	return set, err
 }
 

@@ -26,11 +26,12 @@ func grow() error {
 // toolkit is the time of "cdi generate", of the simulated mx-smi that it asks, and of the
 // start of metax-ctk, as whole processes.
 func toolkit([]string) (figure.Set, error) {
-	r, err := stopwatch.Time(toolkitRounds,
-		generate("generate/8", tree8),
-		queries("mx-smi/8", filepath.Join(tree8, "opt/mxdriver/bin/mx-smi")),
-		stopwatch.Process("start", nil, "metax-ctk", "version"),
-	)
+	cases := []stopwatch.Case{queries("mx-smi/8", filepath.Join(tree8, "opt/mxdriver/bin/mx-smi"))}
+	for _, b := range builds() {
+		ctk := b.dir + "metax-ctk"
+		cases = append(cases, generate(b.prefix+"generate/8", ctk, tree8), stopwatch.Process(b.prefix+"start", nil, ctk, "version"))
+	}
+	r, err := timed(toolkitRounds, cases...)
 	if err != nil {
 		return nil, err
 	}
@@ -42,8 +43,8 @@ func toolkit([]string) (figure.Set, error) {
 }
 
 // generate writes the spec and the record of a node that has neither.
-func generate(name, root string) stopwatch.Case {
-	c := stopwatch.Process(name, nil, "metax-ctk", "--root", root, "cdi", "generate")
+func generate(name, ctk, root string) stopwatch.Case {
+	c := stopwatch.Process(name, nil, ctk, "--root", root, "cdi", "generate")
 	c.Prepare = func() error {
 		for _, file := range []string{"var/run/cdi/metax-tech.com-gpu.json", "var/run/cdi/metax-tech.com-maca.json", "run/metax-container-toolkit/node.json"} {
 			if err := os.Remove(filepath.Join(root, file)); err != nil && !errors.Is(err, fs.ErrNotExist) {

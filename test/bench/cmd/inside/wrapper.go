@@ -30,12 +30,14 @@ func wrapper(container []string) (figure.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := stopwatch.Time(wrapperRounds,
-		stopwatch.Process("client", nil, "/e2e/nothing"),
-		stopwatch.Process("none", []string{noClient}, "metax-docker", "ps"),
-		after(forget, stopwatch.Process("gpus", []string{noClient}, append([]string{"metax-docker", "run", "--rm", "--gpus=4"}, container...)...)),
-		stopwatch.Case{Name: "info", Run: info},
-	)
+	cases := []stopwatch.Case{stopwatch.Process("client", nil, nothing), {Name: "info", Run: info}}
+	for _, b := range builds() {
+		argv := append([]string{b.dir + "metax-docker", "run", "--rm", "--gpus=4"}, container...)
+		cases = append(cases,
+			stopwatch.Process(b.prefix+"none", []string{noClient}, b.dir+"metax-docker", "ps"),
+			after(forget, stopwatch.Process(b.prefix+"gpus", []string{noClient}, argv...)))
+	}
+	r, err := timed(wrapperRounds, cases...)
 	if err = errors.Join(err, restore(), forget()); err != nil {
 		return nil, err
 	}

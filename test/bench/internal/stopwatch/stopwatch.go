@@ -6,8 +6,11 @@ package stopwatch
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -44,7 +47,8 @@ type Readings map[string][]Reading
 // Reading is one run.
 type Reading struct {
 	Wall   time.Duration
-	Memory int64 // peak, in bytes
+	CPU    time.Duration // of the processes that it ran and waited for
+	Memory int64         // peak, in bytes
 }
 
 // Time runs every case once to warm up, then once in each of the rounds. The order turns
@@ -75,9 +79,52 @@ func (c Case) read() (Reading, error) {
 			return Reading{}, err
 		}
 	}
+	before, err := childTime()
+	if err != nil {
+		return Reading{}, err
+	}
 	start := time.Now()
 	memory, err := c.Run()
-	return Reading{time.Since(start), memory}, err
+	wall := time.Since(start)
+	if err != nil {
+		return Reading{}, err
+	}
+	after, err := childTime()
+	return Reading{Wall: wall, CPU: after - before, Memory: memory}, err
+}
+
+// childTime is the processor time of all processes that this one has waited for.
+func childTime() (time.Duration, error) {
+	var r syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &r); err != nil {
+		return 0, err
+	}
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano()), nil
+}
+
+// Table is a line for each case, sorted by name: least, lower quartile and median of the time and
+// of the processor time. The first two stay comparable while a machine has other work.
+func (r Readings) Table() string {
+	var text strings.Builder
+	row := func(cells ...any) { fmt.Fprintf(&text, "%-24s"+strings.Repeat(" %10s", 6)+"\n", cells...) }
+	row("", "least", "quartile", "median", "CPU least", "quartile", "median")
+	for _, name := range slices.Sorted(maps.Keys(r)) {
+		cells := []any{name}
+		for _, of := range []func(Reading) time.Duration{
+			func(r Reading) time.Duration { return r.Wall }, func(r Reading) time.Duration { return r.CPU },
+		} {
+			var values []time.Duration
+			for _, reading := range r[name] {
+				values = append(values, of(reading))
+			}
+			slices.Sort(values)
+			for _, at := range []int{0, len(values) / 4, len(values) / 2} {
+				cells = append(cells, figure.Nanoseconds.String(float64(values[at])))
+			}
+		}
+		row(cells...)
+	}
+	return text.String()
 }
 
 // Wall summarises how long a case takes.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestTimeTakesTurns(t *testing.T) {
@@ -47,5 +48,29 @@ func TestTimeStopsAtAFailure(t *testing.T) {
 		if _, err := Time(1, c); err == nil || !strings.Contains(err.Error(), `"x"`) {
 			t.Errorf("%s: got %v", name, err)
 		}
+	}
+}
+
+// TestTable: least, lower quartile and median, of the time and of the processor time.
+func TestTable(t *testing.T) {
+	var r Readings
+	for _, n := range []time.Duration{9, 5, 1, 3, 7} {
+		r = Readings{"x": append(r["x"], Reading{Wall: n * time.Millisecond, CPU: n * time.Microsecond})}
+	}
+	_, line, _ := strings.Cut(r.Table(), "\n")
+	if want := strings.Fields("x 1.00 ms 3.00 ms 5.00 ms 1.00 µs 3.00 µs 5.00 µs"); !slices.Equal(strings.Fields(line), want) {
+		t.Errorf("got %q, want %q", line, want)
+	}
+}
+
+// TestCPU: the processor time is that of a child that worked, and none of this process.
+func TestCPU(t *testing.T) {
+	r, err := Time(1, Process("works", nil, "sh", "-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done"),
+		Case{Name: "none", Run: func() (int64, error) { return 0, nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if works, none := r["works"][0].CPU, r["none"][0].CPU; works == 0 || none != 0 {
+		t.Errorf("a child took %s, none took %s", works, none)
 	}
 }
