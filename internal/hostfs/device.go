@@ -29,13 +29,13 @@ func (d Device) World() bool { return d.Perm&0o006 == 0o006 }
 // privilege has placeholders, regular files with a tag, instead of nodes. They count as
 // the device that they stand for, but never below the real "/".
 func (r *Root) Device(path string) (Device, error) {
-	f, err := r.openWithFlags(path, unix.O_PATH)
+	d, err := r.openDescriptor(path, unix.O_PATH)
 	if err != nil {
 		return Device{}, err
 	}
-	defer f.Close()
-	var st unix.Stat_t
-	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+	defer d.close()
+	st, err := d.stat()
+	if err != nil {
 		return Device{}, fmt.Errorf("stat %s: %w", r.Join(path), err)
 	}
 	switch {

@@ -48,22 +48,22 @@ func (r *Root) openEntry(path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer dir.Close()
-	fd, err := unix.Openat(int(dir.Fd()), name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	defer dir.close()
+	d, err := openAt(int(dir), name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC)
 	if err != nil {
 		return nil, &os.PathError{Op: "stat", Path: r.Join(path), Err: err}
 	}
-	return os.NewFile(uintptr(fd), r.Join(path)), nil
+	return os.NewFile(uintptr(d), r.Join(path)), nil
 }
 
 // openParent opens the directory of a path by O_PATH, and returns the name of the file in
 // it. A file that is not to be followed is reached through its directory, because the way
 // without openat2 follows a link at the end.
-func (r *Root) openParent(path string) (dir *os.File, name string, err error) {
+func (r *Root) openParent(path string) (dir descriptor, name string, err error) {
 	path = filepath.Clean("/" + path)
 	if name = filepath.Base(path); name == "/" {
 		name = "."
 	}
-	dir, err = r.openWithFlags(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY)
+	dir, err = r.openDescriptor(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY)
 	return dir, name, err
 }

@@ -3,18 +3,15 @@
 package hostfs
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
+	"strings"
 	"sync"
 
 	pathrs "github.com/cyphar/filepath-securejoin/pathrs-lite"
-	"github.com/cyphar/filepath-securejoin/pathrs-lite/procfs"
 	"golang.org/x/sys/unix"
 
 	"github.com/metax-ctk/container-toolkit/internal/wording"
@@ -53,7 +50,7 @@ func New(dir string) (*Root, error) {
 		return nil, fmt.Errorf("open root: %w", err)
 	}
 	// Cached, because every Resolve needs it and reading a node takes dozens of them.
-	real := sync.OnceValues(func() (string, error) { return procfs.ProcSelfFdReadlink(handle) })
+	real := sync.OnceValues(func() (string, error) { return descriptor(handle.Fd()).path() })
 	return &Root{dir: abs, handle: handle, real: real}, nil
 }
 
@@ -68,56 +65,31 @@ func (r *Root) Join(path string) string { return filepath.Join(r.dir, filepath.C
 
 // ReadFile returns the contents of a regular file, at most MaxFile bytes.
 func (r *Root) ReadFile(path string) ([]byte, error) {
-	f, err := r.openWithFlags(path, readFlags)
+	d, err := r.openDescriptor(path, readFlags)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	return r.readContent(path, f, MaxFile)
-}
-
-// readContent reads a regular file of at most limit bytes.
-func (r *Root) readContent(path string, f *os.File, limit int64) ([]byte, error) {
-	info, err := f.Stat()
-	if err != nil {
-		return nil, fmt.Errorf("stat %s: %w", r.Join(path), err)
-	} else if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("read %s: %w", r.Join(path), ErrNotRegular)
-	}
-	// The size is only a hint: files of sysfs and proc report a wrong one.
-	var data bytes.Buffer
-	data.Grow(int(min(info.Size(), limit)) + bytes.MinRead)
-	if _, err := data.ReadFrom(io.LimitReader(f, limit+1)); err != nil {
-		return nil, fmt.Errorf("read %s: %w", r.Join(path), wording.Cause(err))
-	}
-	if int64(data.Len()) > limit {
-		return nil, fmt.Errorf("read %s: %w: over %d bytes", r.Join(path), ErrTooLarge, limit)
-	}
-	return data.Bytes(), nil
+	defer d.close()
+	return d.readContent(func() string { return r.Join(path) }, MaxFile)
 }
 
 // ReadDir returns the names in a directory, sorted.
 func (r *Root) ReadDir(path string) ([]string, error) {
-	f, err := r.openWithFlags(path, readFlags)
+	d, err := r.openDescriptor(path, readFlags)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	names, err := f.Readdirnames(-1)
-	if err != nil {
-		return nil, fmt.Errorf("list %s: %w", r.Join(path), wording.Cause(err))
-	}
-	slices.Sort(names)
-	return names, nil
+	defer d.close()
+	return d.readNames(func() string { return r.Join(path) })
 }
 
 // Exists reports whether there is a file at path.
 func (r *Root) Exists(path string) bool {
-	f, err := r.openWithFlags(path, unix.O_PATH)
+	d, err := r.openDescriptor(path, unix.O_PATH)
 	if err != nil {
 		return false
 	}
-	f.Close()
+	d.close()
 	return true
 }
 
@@ -135,17 +107,22 @@ func (r *Root) First(paths []string) (path string, ok bool) {
 // Resolve returns path with all links followed, as the host sees it. Use it to find
 // where something is (sysfs, /opt/maca), not to check a file before using it.
 func (r *Root) Resolve(path string) (string, error) {
-	if r.Real() {
-		return filepath.EvalSymlinks(r.Join(path))
-	}
-	f, err := r.openWithFlags(path, unix.O_PATH)
+	d, err := r.openDescriptor(path, unix.O_PATH)
 	if err != nil {
 		return "", err
 	}
-	defer f.Close()
-	real, err := procfs.ProcSelfFdReadlink(f)
+	defer d.close()
+	return r.resolve(path, d)
+}
+
+// resolve returns where the open file at path is, as the host sees it.
+func (r *Root) resolve(path string, d descriptor) (string, error) {
+	real, err := d.path()
 	if err != nil {
 		return "", fmt.Errorf("resolve %s: %w", r.Join(path), err)
+	}
+	if r.Real() {
+		return real, nil
 	}
 	base, err := r.real()
 	if err != nil {
@@ -167,16 +144,22 @@ func (r *Root) Place(path string) (string, error) {
 	if r.Real() {
 		return path, nil
 	}
-	// Others must be able to read what is written there, whatever the umask. The umask belongs
-	// to the whole process; nothing else makes files meanwhile.
-	umask := unix.Umask(0o022)
-	dir, err := pathrs.MkdirAllHandle(r.handle, filepath.Dir(path), 0o755)
-	unix.Umask(umask)
-	if err != nil {
-		return "", fmt.Errorf("make directory of %s: %w", r.Join(path), wording.Cause(err))
+	d, err := r.openDescriptor(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY)
+	if err == nil {
+		defer d.close()
+	} else {
+		// Others must be able to read what is written there, whatever the umask. The umask belongs
+		// to the whole process; nothing else makes files meanwhile.
+		umask := unix.Umask(0o022)
+		dir, err := pathrs.MkdirAllHandle(r.handle, filepath.Dir(path), 0o755)
+		unix.Umask(umask)
+		if err != nil {
+			return "", fmt.Errorf("make directory of %s: %w", r.Join(path), wording.Cause(err))
+		}
+		defer dir.Close()
+		d = descriptor(dir.Fd())
 	}
-	defer dir.Close()
-	real, err := procfs.ProcSelfFdReadlink(dir)
+	real, err := d.path()
 	if err != nil {
 		return "", fmt.Errorf("resolve directory of %s: %w", r.Join(path), err)
 	}
@@ -186,35 +169,58 @@ func (r *Root) Place(path string) (string, error) {
 // readFlags never block, for example on a FIFO in a captured or hostile tree.
 const readFlags = unix.O_RDONLY | unix.O_NONBLOCK
 
-// openWithFlags opens the file at path. Below the machine's own "/" the kernel's normal
-// resolution of links is right. Below another root it takes openat2, or, on a kernel
-// without that (before 5.6), a library that goes from handle to handle.
+// openWithFlags is openDescriptor for a file that is kept.
 func (r *Root) openWithFlags(path string, flags int) (*os.File, error) {
-	flags |= unix.O_CLOEXEC
-	if r.Real() {
-		return os.OpenFile(r.Join(path), flags, 0)
-	}
-	f, err := r.openBelow(filepath.Clean("/"+path), flags)
+	d, err := r.openDescriptor(path, flags)
 	if err != nil {
-		return nil, &fs.PathError{Op: "open", Path: r.Join(path), Err: wording.Cause(err)}
+		return nil, err
 	}
-	return f, nil
+	return os.NewFile(uintptr(d), r.Join(path)), nil
 }
 
-func (r *Root) openBelow(path string, flags int) (*os.File, error) {
+// openDescriptor opens the file at path. Below the machine's own "/" the kernel's normal
+// resolution of links is right. Below another root it takes openat2, or, on a kernel
+// without that (before 5.6), a library that goes from handle to handle.
+func (r *Root) openDescriptor(path string, flags int) (d descriptor, err error) {
+	flags |= unix.O_CLOEXEC
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path
+	}
+	path = filepath.Clean(path)
+	err = retry(func() (err error) {
+		if r.Real() {
+			d, err = openAt(unix.AT_FDCWD, path, flags)
+		} else {
+			d, err = r.openBelow(path, flags)
+		}
+		return err
+	})
+	if err != nil {
+		return -1, &fs.PathError{Op: "open", Path: r.Join(path), Err: wording.Cause(err)}
+	}
+	return d, nil
+}
+
+func (r *Root) openBelow(path string, flags int) (descriptor, error) {
 	how := unix.OpenHow{Flags: uint64(flags), Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
 	fd, err := unix.Openat2(int(r.handle.Fd()), path, &how)
-	if err == nil {
-		return os.NewFile(uintptr(fd), r.Join(path)), nil
-	}
 	if !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EPERM) && !errors.Is(err, unix.EAGAIN) {
-		return nil, err
+		return descriptor(fd), err
 	}
 	// No openat2, a seccomp filter that forbids it, or a race with a rename.
 	handle, err := pathrs.OpenatInRoot(r.handle, path)
-	if err != nil || flags&unix.O_PATH != 0 {
-		return handle, err
+	if err != nil {
+		return -1, err
 	}
 	defer handle.Close()
-	return pathrs.Reopen(handle, flags)
+	if flags&unix.O_PATH == 0 {
+		reopened, err := pathrs.Reopen(handle, flags)
+		if err != nil {
+			return -1, err
+		}
+		defer reopened.Close()
+		handle = reopened
+	}
+	fd, err = unix.FcntlInt(handle.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	return descriptor(fd), err
 }

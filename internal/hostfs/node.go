@@ -30,9 +30,9 @@ func (r *Root) Node(path string) (Node, error) {
 	if err != nil {
 		return Node{}, err
 	}
-	defer dir.Close()
+	defer dir.close()
 	var st unix.Stat_t
-	if err := unix.Fstatat(int(dir.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+	if err := unix.Fstatat(int(dir), name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		return Node{}, &os.PathError{Op: "stat", Path: r.Join(path), Err: err}
 	}
 	n := Node{Mode: st.Mode &^ unix.S_IFMT}

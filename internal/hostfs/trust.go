@@ -55,7 +55,7 @@ func Trust(path string) (fs.FileInfo, error) {
 		if info.Mode()&fs.ModeSymlink != 0 {
 			return nil // who can replace it can write to its directory
 		}
-		return checkTrusted(at, info)
+		return checkTrusted(at, statOf(info))
 	})
 }
 
@@ -92,7 +92,7 @@ func Reach(path string) error {
 		if last || !info.IsDir() {
 			return nil
 		}
-		writable := checkWritable(at, info)
+		writable := checkWritable(at, statOf(info))
 		shared = writable != nil
 		if info.Mode()&fs.ModeSticky == 0 {
 			return writable
@@ -156,21 +156,25 @@ func Elements(path string) []string {
 // checkTrusted judges one file or directory that is not a link. This is the only rule
 // for who may write: the owner must be root or this process's user, and neither group
 // nor others may write. Access lists show in the bits of the group.
-func checkTrusted(path string, info fs.FileInfo) error {
-	return cmp.Or(CheckOwner(path, info), checkWritable(path, info))
+func checkTrusted(path string, st *syscall.Stat_t) error {
+	return cmp.Or(checkOwner(path, st), checkWritable(path, st))
 }
+
+func statOf(info fs.FileInfo) *syscall.Stat_t { return info.Sys().(*syscall.Stat_t) }
 
 // CheckOwner fails with ErrUntrusted if the owner of a file is neither root nor this process's
 // user.
-func CheckOwner(path string, info fs.FileInfo) error {
-	if st := info.Sys().(*syscall.Stat_t); !trustedOwner(st.Uid) {
+func CheckOwner(path string, info fs.FileInfo) error { return checkOwner(path, statOf(info)) }
+
+func checkOwner(path string, st *syscall.Stat_t) error {
+	if !trustedOwner(st.Uid) {
 		return &UntrustedError{Path: path, Owner: &st.Uid}
 	}
 	return nil
 }
 
-func checkWritable(path string, info fs.FileInfo) error {
-	if st := info.Sys().(*syscall.Stat_t); st.Mode&0o022 != 0 {
+func checkWritable(path string, st *syscall.Stat_t) error {
+	if st.Mode&0o022 != 0 {
 		return &UntrustedError{Path: path, Mode: st.Mode & 0o7777}
 	}
 	return nil

@@ -5,8 +5,8 @@ package hostfs
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
@@ -25,67 +25,61 @@ type FileWithTrust struct {
 // directory such as /tmp, others cannot replace a file that is not theirs. If path is a
 // link, the link's own directory counts as well.
 func (r *Root) ReadWithTrust(path string, limit int64) (FileWithTrust, error) {
-	f, distrust, err := r.openWithTrust(path)
+	d, distrust, err := r.openWithTrust(path)
 	if errors.Is(err, unix.ELOOP) {
 		above := r.Distrust(filepath.Dir(filepath.Clean("/" + path)))
 		var target string
 		if target, err = r.Resolve(path); err != nil {
 			return FileWithTrust{}, err
 		}
-		f, distrust, err = r.openWithTrust(target)
+		d, distrust, err = r.openWithTrust(target)
 		distrust = cmp.Or(above, distrust)
 	}
 	if err != nil {
 		return FileWithTrust{}, err
 	}
-	defer f.Close()
-	data, err := r.readContent(path, f, limit)
+	defer d.close()
+	data, err := d.readContent(func() string { return r.Join(path) }, limit)
 	return FileWithTrust{data, distrust}, err
 }
 
 // openWithTrust opens a file that is not a link. Once open, it cannot be exchanged.
-func (r *Root) openWithTrust(path string) (f *os.File, distrust, err error) {
+func (r *Root) openWithTrust(path string) (d descriptor, distrust, err error) {
 	path = filepath.Clean("/" + path)
-	dir, err := r.openWithFlags(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY)
+	dir, err := r.openDescriptor(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
-		return nil, nil, err
+		return -1, nil, err
 	}
-	defer dir.Close()
-	fd, err := unix.Openat(int(dir.Fd()), filepath.Base(path), readFlags|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, nil, &os.PathError{Op: "open", Path: r.Join(path), Err: err}
+	defer dir.close()
+	in, name := r.Join(filepath.Dir(path)), r.Join(path)
+	if d, err = openAt(int(dir), filepath.Base(path), readFlags|unix.O_NOFOLLOW|unix.O_CLOEXEC); err != nil {
+		return -1, nil, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
-	f = os.NewFile(uintptr(fd), r.Join(path))
-	of, err := f.Stat()
-	if err != nil {
-		f.Close()
-		return nil, nil, err
+	of, err1 := d.stat()
+	above, err2 := dir.stat()
+	if err := errors.Join(err1, err2); err != nil {
+		d.close()
+		return -1, nil, fmt.Errorf("stat %s: %w", name, err)
 	}
-	above, err := dir.Stat()
-	if err != nil {
-		f.Close()
-		return nil, nil, err
+	distrust = cmp.Or(checkTrusted(name, &of), checkOwner(in, &above))
+	if above.Mode&unix.S_ISVTX == 0 {
+		distrust = cmp.Or(distrust, checkWritable(in, &above))
 	}
-	in := r.Join(filepath.Dir(path))
-	distrust = cmp.Or(checkTrusted(r.Join(path), of), CheckOwner(in, above))
-	if above.Mode()&fs.ModeSticky == 0 {
-		distrust = cmp.Or(distrust, checkWritable(in, above))
-	}
-	return f, distrust, nil
+	return d, distrust, nil
 }
 
 // Distrust judges an open directory alone: it is nil if only root and this process's
 // user may put files there, and wraps ErrUntrusted if others may. It is also nil if the
 // directory cannot be opened, because then its files cannot be read either.
 func (r *Root) Distrust(dir string) error {
-	f, err := r.openWithFlags(dir, unix.O_PATH|unix.O_DIRECTORY)
+	d, err := r.openDescriptor(dir, unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
 		return nil
 	}
-	defer f.Close()
-	info, err := f.Stat()
+	defer d.close()
+	st, err := d.stat()
 	if err != nil {
-		return err
+		return fmt.Errorf("stat %s: %w", r.Join(dir), err)
 	}
-	return checkTrusted(r.Join(dir), info)
+	return checkTrusted(r.Join(dir), &st)
 }
