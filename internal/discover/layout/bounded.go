@@ -5,8 +5,11 @@ package layout
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 )
 
 // ErrLate reports a file that does not answer.
@@ -34,6 +37,7 @@ const maxWaiting = 4
 // driver. After one that is late, nothing more is read.
 type bounded struct {
 	files Files
+	nodes *hostfs.Dir // that of the nodes, once it is known; nil of other files than a host's
 	work  chan func()
 	done  chan struct{}
 	at    atomic.Pointer[string] // the file that is being read
@@ -54,6 +58,9 @@ func newBounded(files Files) *bounded {
 		for f := range b.work {
 			f()
 			b.done <- struct{}{}
+		}
+		if b.nodes != nil {
+			b.nodes.Close()
 		}
 		if b.isLate.Load() {
 			waiting.Add(-1)
@@ -93,13 +100,31 @@ func (b *bounded) readInTime(read func()) error {
 	return b.late
 }
 
-func (b *bounded) readFile(path string) (string, error) {
+// openNodes opens the directory of the nodes, so that its path is not walked for each file.
+func (b *bounded) openNodes(dir string) {
+	if host, ok := b.files.(*hostfs.Root); ok {
+		b.nodes = host.At(dir)
+	}
+}
+
+// from returns what reads a path, and the name for it.
+func (b *bounded) from(path string) (files Files, name string) {
 	b.at.Store(&path)
-	text, err := b.files.ReadFile(path)
+	if b.nodes != nil {
+		if name, ok := strings.CutPrefix(path, b.nodes.Path("")+"/"); ok {
+			return b.nodes, name
+		}
+	}
+	return b.files, path
+}
+
+func (b *bounded) readFile(path string) (string, error) {
+	files, name := b.from(path)
+	text, err := files.ReadFile(name)
 	return string(text), err
 }
 
 func (b *bounded) readDir(path string) ([]string, error) {
-	b.at.Store(&path)
-	return b.files.ReadDir(path)
+	files, name := b.from(path)
+	return files.ReadDir(name)
 }

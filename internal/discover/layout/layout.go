@@ -127,7 +127,12 @@ func (r *reader) nodes() (nodes []node) {
 	var dir string
 	var names []string
 	var err error
-	if r.readInTime(func() { dir, names, err = listNodes(r.readDir) }) != nil {
+	list := func() {
+		if dir, names, err = listNodes(r.readDir); err == nil {
+			r.openNodes(dir)
+		}
+	}
+	if r.readInTime(list) != nil {
 		return nil
 	}
 	if err != nil {

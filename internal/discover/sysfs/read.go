@@ -79,7 +79,9 @@ func (r *reader) readFunctions() ([]function, error) {
 			continue
 		}
 		if vendor == metax {
-			found = append(found, r.readFunction(bdf, dir))
+			files := r.host.At(dir)
+			found = append(found, r.readFunction(bdf, dir, files))
+			files.Close()
 		}
 	}
 	slices.SortFunc(found, func(a, b function) int { return a.bdf.Compare(b.bdf) })
@@ -96,13 +98,12 @@ func (r *reader) readVendor(dir string) (uint64, error) {
 
 // readFunction reads one function. Files that every function has are recorded in unread if
 // they cannot be read; the other files may be absent, and their fields are empty then.
-func (r *reader) readFunction(bdf gpu.BDF, dir string) function {
+func (r *reader) readFunction(bdf gpu.BDF, dir string, files *hostfs.Dir) function {
 	f := function{bdf: bdf, dir: dir}
 	need := func(name string) string {
-		file := path.Join(dir, name)
-		text, err := r.readText(file)
+		text, err := readText(files, name)
 		if err == nil && text == "" {
-			err = fmt.Errorf("%s is empty", file)
+			err = fmt.Errorf("%s is empty", files.Path(name))
 		}
 		if err != nil {
 			f.unread = append(f.unread, err)
@@ -110,15 +111,15 @@ func (r *reader) readFunction(bdf gpu.BDF, dir string) function {
 		return text
 	}
 	f.class, f.device = need("class"), need("device")
-	names, err := r.host.ReadDir(dir)
+	names, err := files.ReadDir(".")
 	if err != nil {
 		f.unread = append(f.unread, err)
 	}
 	has := func(name string) bool { return slices.Contains(names, name) }
 	if has("numa_node") {
-		f.numa = r.readOptional(path.Join(dir, "numa_node"))
+		f.numa = r.readOptional(files, "numa_node")
 	}
-	if f.place, err = r.host.Resolve(dir); err != nil {
+	if f.place, err = files.Resolve(); err != nil {
 		r.warn("place of GPU %s on the PCIe bus is not known: %v", bdf, err)
 	}
 	f.bound = has("driver")
@@ -126,20 +127,20 @@ func (r *reader) readFunction(bdf gpu.BDF, dir string) function {
 		f.physfn = r.linkTarget(path.Join(dir, "physfn"))
 	}
 	if has("drm") {
-		f.drm = r.readDRM(path.Join(dir, "drm"))
+		f.drm = r.readDRM(files)
 	}
 	if has("model") {
-		f.mode = r.readOptional(path.Join(dir, "model"))
+		f.mode = r.readOptional(files, "model")
 	}
 	if has("sgpu") {
 		f.sgpu = r.readSGPUDir(f)
 	}
 	f.virtfn = r.virtfnIndices(dir, names)
 	if has("gpuvf") {
-		f.gpuvf = r.readOptional(path.Join(dir, "gpuvf"))
+		f.gpuvf = r.readOptional(files, "gpuvf")
 	}
 	if names != nil && !f.isVF {
-		f.sriov = r.sriovState(dir, has("sriov_totalvfs"))
+		f.sriov = r.sriovState(files, has("sriov_totalvfs"))
 	}
 	return f
 }
@@ -153,8 +154,8 @@ func (r *reader) driverName(f function) string {
 	return path.Base(r.linkTarget(path.Join(f.dir, "driver")))
 }
 
-func (r *reader) readDRM(dir string) []drmNode {
-	names, err := r.host.ReadDir(dir)
+func (r *reader) readDRM(files *hostfs.Dir) []drmNode {
+	names, err := files.ReadDir("drm")
 	if err != nil {
 		r.warn("%v", err)
 		return nil
@@ -164,7 +165,7 @@ func (r *reader) readDRM(dir string) []drmNode {
 		if _, _, ok := parseDRM(name); !ok {
 			continue
 		}
-		dev, err := r.readText(path.Join(dir, name, "dev"))
+		dev, err := readText(files, path.Join("drm", name, "dev"))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			r.warn("%v", err)
 		}
@@ -173,15 +174,22 @@ func (r *reader) readDRM(dir string) []drmNode {
 	return nodes
 }
 
-func (r *reader) readText(name string) (string, error) {
-	data, err := r.host.ReadFile(name)
+// fileReader reads files of the host by their paths, or those of one directory by their names.
+type fileReader interface {
+	ReadFile(name string) ([]byte, error)
+}
+
+func readText(from fileReader, name string) (string, error) {
+	data, err := from.ReadFile(name)
 	return strings.TrimSpace(string(data)), err
 }
 
+func (r *reader) readText(name string) (string, error) { return readText(r.host, name) }
+
 // readOptional returns the text of a file that exists. A failure to read it is a
 // warning.
-func (r *reader) readOptional(name string) string {
-	text, err := r.readText(name)
+func (r *reader) readOptional(from fileReader, name string) string {
+	text, err := readText(from, name)
 	if err != nil {
 		r.warn("%v", err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/compat"
 	"github.com/metax-ctk/container-toolkit/internal/discover/layout"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
 )
 
@@ -50,7 +51,7 @@ func (r *reader) readSGPUDir(f function) *sgpuDir {
 	}
 	d := &sgpuDir{}
 	if slices.Contains(names, "sched_class") {
-		d.class = r.readOptional(path.Join(dir, "sched_class"))
+		d.class = r.readOptional(r.host, path.Join(dir, "sched_class"))
 	}
 	var parts []int
 	for _, name := range names {
@@ -90,7 +91,7 @@ func (r *reader) readSGPU(dir string, index int) sgpu {
 		"vram_quota": &p.vram,
 	} {
 		if slices.Contains(names, name) {
-			*to = r.readOptional(path.Join(dir, name))
+			*to = r.readOptional(r.host, path.Join(dir, name))
 		}
 	}
 	if node != "" {
@@ -247,15 +248,14 @@ func (r *reader) virtfnIndices(dir string, names []string) map[gpu.BDF]int {
 
 // sriovState returns the state of SR-IOV of a function. The kernel shows sriov_totalvfs only
 // for a function that has the capability; its driver may lower the number to 0.
-func (r *reader) sriovState(dir string, capable bool) string {
+func (r *reader) sriovState(files *hostfs.Dir, capable bool) string {
 	number := func(name string) (n uint64, known bool) {
-		file := path.Join(dir, name)
-		text, err := r.readText(file)
+		text, err := readText(files, name)
 		if err == nil {
 			n, err = strconv.ParseUint(text, 10, 16)
 		}
 		if err != nil {
-			r.warn("state of SR-IOV is not known: %s: %v", file, err)
+			r.warn("state of SR-IOV is not known: %s: %v", files.Path(name), err)
 		}
 		return n, err == nil
 	}
