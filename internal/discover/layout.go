@@ -104,6 +104,9 @@ func Activity(host *hostfs.Root) string {
 // unavailable. The vendor's software has its verdict from the same files, so once they call
 // the GPU available, it is.
 func Inactive(host *hostfs.Root, n gpu.Node) (inactive []gpu.BDF) {
+	if !slices.ContainsFunc(n.GPUs, func(g gpu.GPU) bool { return !g.Healthy }) {
+		return nil
+	}
 	now := fresh{layout.Read(host, false)}
 	for _, g := range n.GPUs {
 		if _, found := now.problemOf(g); found && !g.Healthy {

@@ -30,6 +30,11 @@ func DecodeNode(data []byte) (Node, error) {
 	if err := json.Unmarshal(data, &n); err != nil {
 		return Node{}, fmt.Errorf("read node JSON: %w", err)
 	}
+	return n.Decoded()
+}
+
+// Decoded is DecodeNode for a Node whose JSON form was decoded together with something else.
+func (n Node) Decoded() (Node, error) {
 	if err := n.Check(); err != nil {
 		return Node{}, err
 	}

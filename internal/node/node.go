@@ -201,10 +201,10 @@ func readRecord(root *hostfs.Root) (r recorded, err error) {
 	if err != nil {
 		return r, err
 	}
-	// not r: the Node would be decoded twice, at each start of a container
-	beside := struct{ Inactive *[]gpu.BDF }{&r.Inactive}
-	if r.Node, err = gpu.DecodeNode(text); err == nil {
-		err = json.Unmarshal(text, &beside)
+	if err = json.Unmarshal(text, &r); err != nil {
+		err = fmt.Errorf("read node JSON: %w", err)
+	} else {
+		r.Node, err = r.Decoded()
 	}
 	if err != nil {
 		return recorded{}, fmt.Errorf("%s: %w", root.Join(RecordPath), err)

@@ -120,21 +120,23 @@ func (j Job) once(ctx context.Context, still func() error) (done Generation, err
 	if j.All {
 		done.Others, err = j.others(cdi.SliceClass, cdi.SoftwareClass)
 	}
+	listing := cdi.List(j.outputRoot(), cdi.Dirs(), "")
 	for _, w := range append([]Written{done.Written}, done.Others...) {
-		j.warnOfClash(w.Kind)
+		j.warnOfClash(listing, w.Kind)
 	}
 	return done, err
 }
 
 // warnOfClash names the devices of a kind that no engine resolves, because another program's
 // spec defines them as well.
-func (j Job) warnOfClash(kind string) {
+func (j Job) warnOfClash(listing cdi.Listing, kind string) {
 	var names, files []string
-	listing := cdi.List(j.outputRoot(), cdi.Dirs(), kind)
 	for _, d := range listing.Devices {
-		if len(d.Conflict) > 0 {
-			names = append(names, strings.TrimPrefix(d.Name, kind+"="))
+		name, ok := strings.CutPrefix(d.Name, kind+"=")
+		if !ok || len(d.Conflict) == 0 {
+			continue
 		}
+		names = append(names, name)
 		for _, f := range listing.Files {
 			if f.IsForeign() && slices.Contains(d.Conflict, f.Path) && !slices.Contains(files, f.Path) {
 				files = append(files, f.Path)
