@@ -6,6 +6,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"sync"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 )
@@ -16,8 +17,10 @@ var nicClasses = []string{"/sys/class/infiniband", "/sys/class/net"}
 // nicName matches the names that the kernel, systemd and rdma-core make from a card's
 // driver, number or place. Another name may say whose network it is, and those with an x
 // ("enx…", "rocex…") hold a hardware address.
-var nicName = regexp.MustCompile(
-	`^((eth|ib|mlx4_|mlx5_|mlx5_bond_|hns_|bnxt_re|irdma|qedr|erdma_)[0-9]+|(en|ib|roce)(P[0-9]+)?[ops][0-9]+([a-z]{1,2}[0-9]+)*)$`)
+var nicName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(
+		`^((eth|ib|mlx4_|mlx5_|mlx5_bond_|hns_|bnxt_re|irdma|qedr|erdma_)[0-9]+|(en|ib|roce)(P[0-9]+)?[ops][0-9]+([a-z]{1,2}[0-9]+)*)$`)
+})
 
 // captureNICs takes the names and places of the network cards, which discovery reads.
 func (t *taker) captureNICs() {
@@ -32,7 +35,7 @@ func (t *taker) captureNICs() {
 			if _, err := gpu.ParseBDF(path.Base(dir)); err != nil || slices.Contains(t.listNames(dir), "physfn") {
 				continue
 			}
-			if taken++; !nicName.MatchString(name) || taken > gpu.MaxNICs {
+			if taken++; !nicName().MatchString(name) || taken > gpu.MaxNICs {
 				t.left["network cards whose names are not the kernel's or systemd's"]++
 				continue
 			}

@@ -6,6 +6,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/snapshot/scrub"
@@ -22,9 +23,9 @@ var attributes = strings.Fields(`vendor device class subsystem_vendor subsystem_
 	sriov_totalvfs sriov_numvfs model gpuvf enable reset_method`)
 
 var (
-	virtfn = regexp.MustCompile(`^virtfn[0-9]+$`)
-	drm    = regexp.MustCompile(`^(card|renderD)[0-9]+$`)
-	sgpu   = regexp.MustCompile(`^sgpu[0-9]+$`)
+	virtfn = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^virtfn[0-9]+$`) })
+	drm    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(card|renderD)[0-9]+$`) })
+	sgpu   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^sgpu[0-9]+$`) })
 )
 
 // capturePCI takes MetaX's functions and the bridges above them. Of a function whose vendor
@@ -78,12 +79,12 @@ func (t *taker) function(dir string) {
 	for _, name := range t.listNames(dir) {
 		at := path.Join(dir, name)
 		switch {
-		case name == "driver" || name == "physfn" || virtfn.MatchString(name):
+		case name == "driver" || name == "physfn" || virtfn().MatchString(name):
 			t.link(at)
 		case name == "drm":
 			t.captureDir(at)
 			for _, minor := range t.listNames(at) {
-				if drm.MatchString(minor) {
+				if drm().MatchString(minor) {
 					t.captureDir(path.Join(at, minor))
 					t.captureFile(path.Join(at, minor, "dev"), maxAttribute, nil)
 				}
@@ -108,7 +109,7 @@ func (t *taker) slices(dir string) {
 	t.captureDir(dir)
 	for _, name := range t.listNames(dir) {
 		at := path.Join(dir, name)
-		if !sgpu.MatchString(name) {
+		if !sgpu().MatchString(name) {
 			t.captureFile(at, maxAttribute, nil)
 			continue
 		}

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs/hosttree"
@@ -22,7 +23,7 @@ var single = strings.Fields(`/proc/sys/kernel/osrelease /proc/sys/kernel/random/
 	/sys/devices/system/node/online /sys/devices/system/node/possible
 	/sys/fs/selinux/enforce /sys/module/apparmor/parameters/enabled /sys/fs/cgroup/cgroup.controllers`)
 
-var numaNode = regexp.MustCompile(`^node[0-9]+$`)
+var numaNode = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^node[0-9]+$`) })
 
 // captureSystem takes what the host says of itself.
 func (t *taker) captureSystem() {
@@ -43,7 +44,7 @@ func (t *taker) captureSystem() {
 	t.captureFile("/etc/os-release", maxConfig, release)
 	const nodes = "/sys/devices/system/node"
 	for _, name := range t.listNames(nodes) {
-		if numaNode.MatchString(name) {
+		if numaNode().MatchString(name) {
 			t.captureFile(path.Join(nodes, name, "cpulist"), maxAttribute, nil)
 			t.captureFile(path.Join(nodes, name, "distance"), maxAttribute, nil)
 		}
@@ -101,17 +102,17 @@ func (t *taker) module() {
 	t.addEntry(real, hosttree.File{Data: b.String()}, scrubParsed)
 }
 
-var metaxNode = regexp.MustCompile(`^mx[a-z0-9]+$`)
+var metaxNode = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^mx[a-z0-9]+$`) })
 
 // captureDevices takes MetaX's nodes, all DRM nodes, and the links by number and place.
 func (t *taker) captureDevices() {
 	for _, name := range t.listNames("/dev/dri") {
-		if drm.MatchString(name) {
+		if drm().MatchString(name) {
 			t.device("/dev/dri/" + name)
 		}
 	}
 	for _, name := range t.listNames("/dev") {
-		if metaxNode.MatchString(name) {
+		if metaxNode().MatchString(name) {
 			t.device("/dev/" + name)
 		}
 	}

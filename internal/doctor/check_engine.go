@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/metax-ctk/container-toolkit/internal/cdi"
 	"github.com/metax-ctk/container-toolkit/internal/dockerd"
@@ -26,7 +27,7 @@ func (f *Facts) configureCommand(name string, args ...string) string {
 
 // configFile matches the file that an error names, for a configuration of several
 // files.
-var configFile = regexp.MustCompile(`/(etc|usr)/[^ :]+`)
+var configFile = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`/(etc|usr)/[^ :]+`) })
 
 // configCheck checks that an engine's configuration can be read.
 func configCheck(id string, of func(Engines) Engine) Check {
@@ -38,7 +39,7 @@ func configCheck(id string, of func(Engines) Engine) Check {
 			if e.Broken == "" {
 				return
 			}
-			file := cmp.Or(configFile.FindString(e.Broken), e.Config)
+			file := cmp.Or(configFile().FindString(e.Broken), e.Config)
 			at := f.localPath(file)
 			what := strings.Replace(e.Broken, file, at, 1)
 			if !strings.Contains(what, at) {

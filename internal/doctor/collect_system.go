@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 	"sigs.k8s.io/yaml"
@@ -30,8 +31,10 @@ const refreshUnit = "metax-cdi-refresh.service"
 const maxLog = 1 << 20
 
 // denialPattern matches a line of a security module about one of our nodes or programs.
-var denialPattern = regexp.MustCompile(
-	`/dev/(mx(cd|nd|gd)|dri/)|name="(mx(cd|nd|gd)|card[0-9]+|renderD[0-9]+)"|metax-(hook|runtime)`)
+var denialPattern = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(
+		`/dev/(mx(cd|nd|gd)|dri/)|name="(mx(cd|nd|gd)|card[0-9]+|renderD[0-9]+)"|metax-(hook|runtime)`)
+})
 
 func systemFacts(ctx context.Context, c Config, _ *Facts) (func(*Facts), error) {
 	host := c.Root
@@ -137,7 +140,7 @@ func denials(host *hostfs.Root, p, mark string) []string {
 	}
 	var lines []string
 	for line := range bytes.Lines(text) {
-		if bytes.Contains(line, []byte(mark)) && denialPattern.Match(line) {
+		if bytes.Contains(line, []byte(mark)) && denialPattern().Match(line) {
 			lines = append(lines, string(bytes.TrimSpace(line)))
 		}
 	}

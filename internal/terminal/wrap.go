@@ -5,11 +5,12 @@ package terminal
 import (
 	"regexp"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
 // column is the start of the last column of a line, or its indentation.
-var column = regexp.MustCompile(`^(.*\S {2,}| *)`)
+var column = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(.*\S {2,}| *)`) })
 
 // Wrap breaks lines between words so that they fit a terminal of that many columns, 0 for any.
 // What follows stands below the last column of the line, or where the line begins if there is
@@ -18,7 +19,7 @@ func Wrap(text string, width int) string {
 	var out strings.Builder
 	for line := range strings.Lines(text) {
 		row := strings.TrimSuffix(line, "\n")
-		indent := utf8.RuneCountInString(column.FindString(row))
+		indent := utf8.RuneCountInString(column().FindString(row))
 		if width <= 0 || indent > width/2 {
 			indent = len(row) - len(strings.TrimLeft(row, " "))
 		}

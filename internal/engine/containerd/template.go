@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/metax-ctk/container-toolkit/internal/engine"
 	"github.com/metax-ctk/container-toolkit/internal/toml"
@@ -23,7 +24,9 @@ const (
 // baseTemplate is a template that changes nothing.
 const baseTemplate = "{{ template \"base\" . }}\n"
 
-var versionLine = regexp.MustCompile(`(?m)^[ \t]*version[ \t]*=[ \t]*([0-9])`)
+var versionLine = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^[ \t]*version[ \t]*=[ \t]*([0-9])`)
+})
 
 // templateText is a k3s template with our runtime at its end. It sets nothing else:
 // TOML forbids to repeat a table that the generated part may have.
@@ -100,7 +103,7 @@ func (in Input) cutBlock() (before, after []byte, err error) {
 // templateVersion is the version of the configuration that a template generates: from
 // its version line, else from its name.
 func (in Input) templateVersion() int64 {
-	if m := versionLine.FindSubmatch(in.Main); m != nil {
+	if m := versionLine().FindSubmatch(in.Main); m != nil {
 		return int64(m[1][0] - '0')
 	}
 	if strings.Contains(path.Base(in.configPath()), "-v3") {
