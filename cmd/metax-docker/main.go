@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Go would otherwise keep the cgroup's CPU limit file open and reread it; a process of
+// milliseconds needs neither.
+//go:debug containermaxprocs=0
+//go:debug updatemaxprocs=0
+
 // Command metax-docker is docker with MetaX GPUs: it picks the GPUs that
 // --gpus requests, puts docker's own options in the place of its own, and
 // becomes docker. Without such options it becomes docker at once.
