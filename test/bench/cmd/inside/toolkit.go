@@ -59,7 +59,7 @@ func generate(name, ctk, root string) stopwatch.Case {
 // queries asks the tool what the toolkit asks it.
 func queries(name, path string) stopwatch.Case {
 	return stopwatch.Case{Name: name, Run: func() (int64, error) {
-		for _, args := range [][]string{{"-L"}, {"topo", "-m"}, {"--show-sn"}, {"--show-memory"}} {
+		for _, args := range [][]string{{"-L"}, {"topo", "-m"}, {"--show-sn"}, {"--show-memory"}, {"--show-version"}} {
 			if _, err := output(path, args...); err != nil {
 				return 0, err
 			}
