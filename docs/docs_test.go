@@ -4,7 +4,6 @@
 package docs
 
 import (
-	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,9 +13,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-)
 
-var update = flag.Bool("update", false, "rewrite the outputs that the pages show")
+	"github.com/metax-ctk/container-toolkit/test/golden"
+)
 
 // pages are all that a person reads; cli.md is made from the commands.
 func pages(t *testing.T) []string {
@@ -96,7 +95,7 @@ func TestExamples(t *testing.T) {
 				}
 				return "```console\n" + out.String() + "```"
 			})
-			if *update {
+			if *golden.Update {
 				if err := os.WriteFile(page, []byte(fresh), 0o644); err != nil {
 					t.Fatal(err)
 				}

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/metax-ctk/container-toolkit/test/golden"
 )
 
 // kubernetesRuns is the file that k8s/test/e2e/versions writes.
@@ -68,7 +70,7 @@ func TestKubernetesTable(t *testing.T) {
 		if fresh == text {
 			continue
 		}
-		if !*update {
+		if !*golden.Update {
 			t.Errorf("%s does not say what %s does: go test ./docs -run TestKubernetesTable -update", page, kubernetesRuns)
 		} else if err := os.WriteFile(page, []byte(fresh), 0o644); err != nil {
 			t.Fatal(err)

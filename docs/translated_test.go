@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"testing"
+
+	"github.com/metax-ctk/container-toolkit/test/golden"
 )
 
 // translated says of each English page which text its translation was last brought up to.
@@ -34,7 +36,7 @@ func TestTranslated(t *testing.T) {
 		sum := sha256.Sum256(fenced.ReplaceAll([]byte(readFile(t, page)), nil))
 		fmt.Fprintf(&want, "%s %x\n", filepath.Base(page), sum[:6])
 	}
-	if *update {
+	if *golden.Update {
 		if err := os.WriteFile(translated, want.Bytes(), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/metax-ctk/container-toolkit/test/golden"
 )
 
 func TestMain(m *testing.M) {
@@ -52,7 +54,7 @@ func (m withSMI) Run() int {
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata",
-		UpdateScripts:       *update,
+		UpdateScripts:       *golden.Update,
 		RequireExplicitExec: true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "fill": fill, "opens": opens, "docker": docker, "awaits": awaits,

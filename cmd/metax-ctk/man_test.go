@@ -11,8 +11,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/urfave/cli/v2"
+
+	"github.com/metax-ctk/container-toolkit/test/golden"
 )
 
 const manDir = "../../packaging/man"
@@ -33,19 +34,7 @@ func TestManPages(t *testing.T) {
 		pages[fmt.Sprintf("%s.%d", p.name, p.section)] = programPage(p.name, p.section, p.what, helpOf(t, p.name), p.also)
 	}
 	for name, text := range pages {
-		file := filepath.Join(manDir, name)
-		if *update {
-			if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		have, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if d := cmp.Diff(string(have), text); d != "" {
-			t.Errorf("%s is not what the programs say (make docs):\n%s", file, d)
-		}
+		golden.Equal(t, filepath.Join(manDir, name), text)
 	}
 }
 

@@ -5,7 +5,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"flag"
 	"fmt"
 	"maps"
 	"os"
@@ -16,9 +15,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/urfave/cli/v2"
-)
 
-var update = flag.Bool("update", false, "rewrite golden files, scripts and the pages that are made from the commands")
+	"github.com/metax-ctk/container-toolkit/test/golden"
+)
 
 // TestReference keeps the pages in docs that are made from the commands equal to what the
 // commands say.
@@ -30,18 +29,7 @@ func TestReference(t *testing.T) {
 			"metax-ctk --node c500-8-degraded topology print --format tree --busy 4 --pick 2",
 			"metax-ctk --node c500-8 top --once"),
 	} {
-		if *update {
-			if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		have, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if d := cmp.Diff(string(have), text); d != "" {
-			t.Errorf("%s is not what the commands say (make docs):\n%s", file, d)
-		}
+		golden.Equal(t, file, text)
 	}
 }
 

@@ -27,6 +27,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/setup"
 	"github.com/metax-ctk/container-toolkit/internal/top"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
+	"github.com/metax-ctk/container-toolkit/test/golden"
 )
 
 // documentKind is a kind of JSON document: the type of its value, and command lines that
@@ -289,7 +290,7 @@ func TestSchemas(t *testing.T) {
 	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
 		file := filepath.Join(schemas, kind+".json")
 		text := additive(t, schemaOf(t, kind, kinds[kind].value))
-		if *update {
+		if *golden.Update {
 			if err := os.WriteFile(file, text, 0o644); err != nil {
 				t.Fatal(err)
 			}

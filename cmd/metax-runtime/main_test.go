@@ -4,7 +4,6 @@ package main
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,11 +15,10 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/metax-ctk/container-toolkit/test/faults"
+	"github.com/metax-ctk/container-toolkit/test/golden"
 	"github.com/metax-ctk/container-toolkit/test/scripts"
 	"github.com/metax-ctk/container-toolkit/test/trusted"
 )
-
-var update = flag.Bool("update", false, "rewrite the expected outputs in the scripts")
 
 // configVariable tells the program under test where its configuration file is;
 // the program itself has one place only.
@@ -107,7 +105,7 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata",
 		WorkdirRoot:         trusted.Dir(t),
-		UpdateScripts:       *update,
+		UpdateScripts:       *golden.Update,
 		RequireExplicitExec: true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": scripts.Exits, "devices": devices,

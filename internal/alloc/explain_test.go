@@ -3,20 +3,13 @@
 package alloc
 
 import (
-	"bytes"
 	"encoding/json"
-	"flag"
-	"os"
-	"path/filepath"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
 	"github.com/metax-ctk/container-toolkit/test/alloctest"
+	"github.com/metax-ctk/container-toolkit/test/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // TestExplanation shows one pick for each component that can decide, in both forms.
 func TestExplanation(t *testing.T) {
@@ -62,32 +55,12 @@ func TestExplanation(t *testing.T) {
 					t.Errorf("decided by %v", e.DecidedBy)
 				}
 			}
-			golden(t, c.decided+".txt", []byte(e.Text(true)))
+			golden.Equal(t, "testdata/explain/"+c.decided+".txt", []byte(e.Text(true)))
 			form, err := json.MarshalIndent(e, "", " ")
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden(t, c.decided+".json", append(form, '\n'))
+			golden.Equal(t, "testdata/explain/"+c.decided+".json", append(form, '\n'))
 		})
-	}
-}
-
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	file := filepath.Join("testdata", "explain", name)
-	if *update {
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(want, got) {
-		t.Errorf("%s (-want +got):\n%s", file, cmp.Diff(string(want), string(got)))
 	}
 }

@@ -5,8 +5,6 @@ package cdi
 import (
 	"bytes"
 	"errors"
-	"flag"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,29 +14,8 @@ import (
 	specs "tags.cncf.io/container-device-interface/specs-go"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/test/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
-
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", name, diff)
-	}
-}
 
 // twoGPUs is a node with all that a spec can take up, in no good order.
 func twoGPUs() gpu.Node {
@@ -88,7 +65,7 @@ func TestGolden(t *testing.T) {
 	} {
 		t.Run(tc.file, func(t *testing.T) {
 			f, _ := FormatOf(tc.file)
-			golden(t, tc.file, encoded(t, generated(t, twoGPUs(), tc.opt), f))
+			golden.Equal(t, "testdata/"+tc.file, encoded(t, generated(t, twoGPUs(), tc.opt), f))
 		})
 	}
 }

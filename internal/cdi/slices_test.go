@@ -14,6 +14,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/test/golden"
 )
 
 // dividedGPUs is twoGPUs with a third in slice mode and a fourth with virtual
@@ -60,8 +61,8 @@ func namesIn(spec *specs.Spec) (names []string) {
 }
 
 func TestSlicesGolden(t *testing.T) {
-	golden(t, "slices.json", encoded(t, sliced(t, dividedGPUs(), Options{Hook: hook}), JSON))
-	golden(t, "slices-rooted.yaml", encoded(t, sliced(t, dividedGPUs(), Options{EngineRoot: "/srv/node", NoGroups: true, Vendor: "example.org", Class: "part", Names: ByIndex}), YAML))
+	golden.Equal(t, "testdata/slices.json", encoded(t, sliced(t, dividedGPUs(), Options{Hook: hook}), JSON))
+	golden.Equal(t, "testdata/slices-rooted.yaml", encoded(t, sliced(t, dividedGPUs(), Options{EngineRoot: "/srv/node", NoGroups: true, Vendor: "example.org", Class: "part", Names: ByIndex}), YAML))
 	shuffled := dividedGPUs()
 	slices.Reverse(shuffled.GPUs)
 	if diff := cmp.Diff(encoded(t, sliced(t, dividedGPUs(), Options{}), JSON), encoded(t, sliced(t, shuffled, Options{}), JSON)); diff != "" {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/edits"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/test/golden"
 )
 
 // installed is an installation that needs all that a spec can take up.
@@ -68,7 +69,7 @@ func TestGenerateSoftware(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		golden(t, name, text)
+		golden.Equal(t, "testdata/"+name, text)
 	}
 }
 

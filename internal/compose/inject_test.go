@@ -9,6 +9,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/edits"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/test/golden"
 )
 
 // The project of the shop, each service with GPUs, by both ways.
@@ -33,7 +34,7 @@ func TestGive(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			golden(t, name, write(t, p))
+			golden.Equal(t, "testdata/"+name, write(t, p))
 			left, err := read(t, write(t, p)).Requests()
 			if err != nil {
 				t.Fatal(err)

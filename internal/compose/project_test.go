@@ -4,7 +4,6 @@ package compose
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,8 +16,6 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/request"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // shop is a project as docker compose 2.40 prints it, with all profiles.
 func shop(t *testing.T) *Project {
@@ -52,23 +49,6 @@ func write(t *testing.T, p *Project) string {
 		t.Fatal(err)
 	}
 	return string(text)
-}
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(want), got); d != "" {
-		t.Errorf("%s (-want +got):\n%s", path, d)
-	}
 }
 
 // What is not ours stays as it was, to the last digit.

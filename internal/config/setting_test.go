@@ -4,7 +4,6 @@ package config
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
 	"os"
 	"regexp"
@@ -18,9 +17,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/cdi"
 	"github.com/metax-ctk/container-toolkit/internal/compat"
 	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
+	"github.com/metax-ctk/container-toolkit/test/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite packaging/config.toml and the tables in the manual")
 
 func unset(string) string { return "" }
 
@@ -87,7 +85,7 @@ func TestSettings(t *testing.T) {
 // The file of defaults changes nothing, also after its comments are removed: then it
 // has every default.
 func TestDefault(t *testing.T) {
-	golden(t, "../../packaging/config.toml", func([]byte) []byte { return Default() })
+	generated(t, "../../packaging/config.toml", func([]byte) []byte { return Default() })
 	undone := regexp.MustCompile(`(?m)^#(\S)`).ReplaceAll(Default(), []byte("$1"))
 	for name, text := range map[string][]byte{"as it is": Default(), "undone": undone} {
 		all, err := Show("c.toml", text, unset, noOption)
@@ -209,7 +207,7 @@ func TestParse(t *testing.T) {
 // descriptions is generated here.
 func TestManual(t *testing.T) {
 	table := regexp.MustCompile(`(?s)\| Key \|.*?\n\n`)
-	golden(t, "../../docs/configuration.md", func(page []byte) []byte {
+	generated(t, "../../docs/configuration.md", func(page []byte) []byte {
 		return table.ReplaceAllLiteral(page, manual())
 	})
 	page, err := os.ReadFile("../../docs/zh/configuration.md")
@@ -252,15 +250,15 @@ func code(text string) string {
 	return "`" + text + "`"
 }
 
-// golden compares a file with its generated content.
-func golden(t *testing.T, path string, make func(have []byte) []byte) {
+// generated compares a file with its generated content.
+func generated(t *testing.T, path string, make func(have []byte) []byte) {
 	t.Helper()
 	have, err := os.ReadFile(path)
-	if err != nil && !*update {
+	if err != nil && !*golden.Update {
 		t.Fatal(err)
 	}
 	want := make(have)
-	if *update {
+	if *golden.Update {
 		if err := os.WriteFile(path, want, 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,26 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/test/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(want), got); d != "" {
-		t.Errorf("%s (-want +got; go test -update if it is meant):\n%s", name, d)
-	}
-}
 
 // TestReport has the text and the JSON of a node with several problems: errors first,
 // each group in the order of the checks.
@@ -56,14 +37,14 @@ func TestReport(t *testing.T) {
 		t.Errorf("%+v", report)
 	}
 	place := strings.NewReplacer(b.dir, "DIR", filepath.Dir(b.c.Self), "BIN")
-	golden(t, "report.txt", place.Replace(report.Text()))
+	golden.Equal(t, "testdata/report.txt", place.Replace(report.Text()))
 	if len(report.Results) != len(Checks()) {
 		t.Errorf("%d results of %d checks", len(report.Results), len(Checks()))
 	}
 	report.Results = nil // as without --verbose
 	doc, err := json.MarshalIndent(report, "", "  ")
 	b.must(err)
-	golden(t, "report.json", place.Replace(string(doc))+"\n")
+	golden.Equal(t, "testdata/report.json", place.Replace(string(doc))+"\n")
 }
 
 // TestInfoIsHealthy: a node with only infos is healthy.
@@ -154,7 +135,7 @@ func TestFixes(t *testing.T) {
 		}
 	}
 	slices.Sort(all)
-	golden(t, "commands.txt", strings.Join(slices.Compact(all), "\n")+"\n")
+	golden.Equal(t, "testdata/commands.txt", strings.Join(slices.Compact(all), "\n")+"\n")
 }
 
 // TestChoose parses the lists of --check and --skip.

@@ -5,10 +5,7 @@ package sim_test
 import (
 	"encoding/json"
 	"errors"
-	"flag"
-	"os"
 	"path"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -17,11 +14,10 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs/hosttree"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/test/golden"
 	"github.com/metax-ctk/container-toolkit/test/gputest"
 	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 func hostTree(t testing.TB, n gpu.Node) sim.Tree {
 	t.Helper()
@@ -34,20 +30,8 @@ func hostTree(t testing.TB, n gpu.Node) sim.Tree {
 
 func TestHostTreeGolden(t *testing.T) {
 	tree := hostTree(t, simtest.Node(t, "c500-1"))
-	golden := filepath.Join("testdata", "c500-1.txtar")
-	if *update {
-		if err := os.WriteFile(golden, tree.Format(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(tree.Format())); diff != "" {
-		t.Errorf("tree (-want +got):\n%s\nif this is meant: go test ./internal/sim -update", diff)
-	}
-	again, err := hosttree.Parse(want)
+	golden.Equal(t, "testdata/c500-1.txtar", tree.Format())
+	again, err := hosttree.Parse(tree.Format())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
+	"github.com/metax-ctk/container-toolkit/test/golden"
 	"github.com/metax-ctk/container-toolkit/test/simtest"
 	"github.com/metax-ctk/container-toolkit/test/standin"
 )
@@ -86,23 +87,11 @@ func TestMXSMIGolden(t *testing.T) {
 		if name == "" {
 			name = "table"
 		}
-		golden := filepath.Join("testdata", "mx-smi-"+name+".txt")
 		out, stderr, code := smi(t, root, args...)
 		if code != 0 || stderr != "" {
 			t.Errorf("%v: exit code %d, %s", args, code, stderr)
 		}
-		if *update {
-			if err := os.WriteFile(golden, []byte(out), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(golden)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(string(want), out); diff != "" {
-			t.Errorf("%v (-want +got):\n%s", args, diff)
-		}
+		golden.Equal(t, "testdata/mx-smi-"+name+".txt", out)
 	}
 }
 

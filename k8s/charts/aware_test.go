@@ -12,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
+
+	"github.com/metax-ctk/container-toolkit/test/golden"
 )
 
 // TestAwareGolden renders what deployExtenderGPUAware adds, for the versions of Kubernetes
@@ -25,7 +27,7 @@ func TestAwareGolden(t *testing.T) {
 				text.WriteString("---\n" + part)
 			}
 		}
-		golden(t, "testdata/aware-"+version+".yaml", text.String()+"=== NOTES\n"+r.Info.Notes+"\n")
+		golden.Equal(t, "testdata/aware-"+version+".yaml", text.String()+"=== NOTES\n"+r.Info.Notes+"\n")
 	}
 }
 

@@ -3,26 +3,22 @@
 package charts
 
 import (
-	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/release"
 	"sigs.k8s.io/yaml"
+
+	"github.com/metax-ctk/container-toolkit/test/golden"
 )
 
 const (
 	extensions = "metax-gpu-extensions"
 	operator   = "metax-operator"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files and the plain manifest")
 
 // render is what "helm template" does with metax-gpu-extensions, for a version of Kubernetes,
 // with values as YAML.
@@ -60,31 +56,11 @@ func mustRender(t *testing.T, kubernetes, values string) *release.Release {
 	return r
 }
 
-// golden compares text with a file; -update writes it.
-func golden(t *testing.T, path, text string) {
-	t.Helper()
-	if *update {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(want), text); d != "" {
-		t.Errorf("%s is out of date (go test ./charts -update):\n%s", path, d)
-	}
-}
-
 // TestGolden renders the chart for the oldest version that it is for, one between, and the one
 // that it is run on.
 func TestGolden(t *testing.T) {
 	for _, version := range []string{"1.23.0", "1.28.0", "1.34.4"} {
-		golden(t, filepath.Join("testdata", version+".yaml"), wholeText(mustRender(t, version, "")))
+		golden.Equal(t, "testdata/"+version+".yaml", wholeText(mustRender(t, version, "")))
 	}
 }
 

@@ -23,6 +23,8 @@ import (
 	nodev1 "k8s.io/api/node/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/metax-ctk/container-toolkit/test/golden"
 )
 
 func renderOperator(t *testing.T, values string) *release.Release {
@@ -35,7 +37,7 @@ func renderOperator(t *testing.T, values string) *release.Release {
 }
 
 func TestOperatorGolden(t *testing.T) {
-	golden(t, "testdata/operator.yaml", wholeText(renderOperator(t, "")))
+	golden.Equal(t, "testdata/operator.yaml", wholeText(renderOperator(t, "")))
 }
 
 // TestCleanupWaits demands that the pods which remove files wait for the end of every agent,
@@ -163,7 +165,7 @@ func TestShared(t *testing.T) {
 	if !ok {
 		t.Fatalf("values.yaml has no line %s", below)
 	}
-	golden(t, operator+"/values.yaml", own+below+readText(t, extensions+"/values.yaml"))
+	golden.Equal(t, operator+"/values.yaml", own+below+readText(t, extensions+"/values.yaml"))
 
 	var schema, more map[string]any
 	for path, v := range map[string]*map[string]any{extensions + "/values.schema.json": &schema, "testdata/operator.schema.json": &more} {
@@ -196,7 +198,7 @@ func TestShared(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, operator+"/values.schema.json", string(text)+"\n")
+	golden.Equal(t, operator+"/values.schema.json", string(text)+"\n")
 }
 
 func addTo(base, more map[string]any) {

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"helm.sh/helm/v3/pkg/release"
+
+	"github.com/metax-ctk/container-toolkit/test/golden"
 )
 
 // byHelm are the labels and annotations that only Helm's own objects have.
@@ -53,6 +55,6 @@ func TestPlainManifest(t *testing.T) {
 		if strings.Contains(strings.ReplaceAll(text, "without Helm", ""), "elm") {
 			t.Errorf("%s mentions Helm", name)
 		}
-		golden(t, name, text)
+		golden.Equal(t, name, text)
 	}
 }

@@ -4,19 +4,15 @@ package picture
 
 import (
 	"bytes"
-	"flag"
 	"io"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
+	"github.com/metax-ctk/container-toolkit/test/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 // views returns the nodes for which every picture is checked.
 func views(t testing.TB) map[string]View {
@@ -67,20 +63,7 @@ func TestGolden(t *testing.T) {
 	for name, view := range views(t) {
 		for ending, draw := range renderers {
 			t.Run(name+"."+ending, func(t *testing.T) {
-				file := filepath.Join("testdata", name+"."+ending)
-				got := render(t, draw, view)
-				if *update {
-					if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-						t.Fatal(err)
-					}
-				}
-				want, err := os.ReadFile(file)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if diff := cmp.Diff(string(want), got); diff != "" {
-					t.Errorf("%s (-want +got):\n%s\nIf that is meant: go test ./internal/topology/picture -update", file, diff)
-				}
+				golden.Equal(t, "testdata/"+name+"."+ending, render(t, draw, view))
 			})
 		}
 	}

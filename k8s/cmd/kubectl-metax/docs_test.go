@@ -3,7 +3,6 @@
 package main
 
 import (
-	"flag"
 	"os"
 	"regexp"
 	"strings"
@@ -11,9 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/urfave/cli/v2"
-)
 
-var update = flag.Bool("update", false, "rewrite the examples of the pages")
+	"github.com/metax-ctk/container-toolkit/test/golden"
+)
 
 var pages = []string{"../../../docs/kubernetes-kubectl.md", "../../../docs/zh/kubernetes-kubectl.md"}
 
@@ -38,7 +37,7 @@ func TestExamples(t *testing.T) {
 		if found < 3 {
 			t.Errorf("%s has %d examples", page, found)
 		}
-		if *update {
+		if *golden.Update {
 			if err := os.WriteFile(page, []byte(made), 0o644); err != nil {
 				t.Fatal(err)
 			}

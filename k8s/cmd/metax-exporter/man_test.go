@@ -3,17 +3,14 @@
 package main
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/urfave/cli/v2"
-)
 
-var update = flag.Bool("update", false, "rewrite the man page")
+	"github.com/metax-ctk/container-toolkit/test/golden"
+)
 
 // TestManPage keeps the man page equal to what the command for hosts says of itself.
 func TestManPage(t *testing.T) {
@@ -40,18 +37,7 @@ func TestManPage(t *testing.T) {
 	}
 	line(".SH FILES\n.TP\n.I /etc/metax\\-container\\-toolkit/exporter.env\nthe options of metax\\-exporter.service")
 	line(".SH SEE ALSO\nmetax\\-ctk(1), metax\\-docker(1)")
-	if *update {
-		if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(text), b.String()); diff != "" {
-		t.Errorf("%s (-is +said):\n%s", file, diff)
-	}
+	golden.Equal(t, file, b.String())
 }
 
 // roff makes text mean itself in a man page.

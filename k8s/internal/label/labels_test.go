@@ -3,10 +3,7 @@
 package label
 
 import (
-	"flag"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -17,9 +14,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/test/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 func simulated(t testing.TB, name string) gpu.Node {
 	t.Helper()
@@ -109,19 +105,7 @@ func TestGolden(t *testing.T) {
 			for _, w := range warnings {
 				got += "# " + w + "\n"
 			}
-			file := filepath.Join("testdata", name+".txt")
-			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Error(diff)
-			}
+			golden.Equal(t, "testdata/"+name+".txt", got)
 		})
 	}
 	want := slices.Sorted(slices.Values(documented(t, "kubernetes-labels.md")))

@@ -4,7 +4,6 @@ package objects
 
 import (
 	"encoding/json"
-	"flag"
 	"os"
 	"testing"
 	"time"
@@ -19,9 +18,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/test/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // TestFixture makes testdata/cluster.yaml, which the tests of several packages read: a cluster
 // as kubectl would print it, with annotations as metax-gpu-device writes them.
@@ -87,19 +85,7 @@ func TestFixture(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const path = "testdata/cluster.yaml"
-	if *update {
-		if err := os.WriteFile(path, text, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(text)); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", path, diff)
-	}
+	golden.Equal(t, "testdata/cluster.yaml", text)
 }
 
 func node(t *testing.T, name string, gpus int64) corev1.Node {

@@ -4,10 +4,7 @@ package metrics
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -24,9 +21,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/test/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // snapshot is the one of a simulated node that was looked at once.
 func snapshot(t testing.TB, name string) Snapshot {
@@ -142,20 +138,7 @@ func snapshots(t testing.TB) map[string]Snapshot {
 func TestGolden(t *testing.T) {
 	for name, s := range snapshots(t) {
 		t.Run(name, func(t *testing.T) {
-			got := text(t, s)
-			file := filepath.Join("testdata", name+".txt")
-			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Error(diff)
-			}
+			golden.Equal(t, "testdata/"+name+".txt", text(t, s))
 		})
 	}
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/discover"
 	"github.com/metax-ctk/container-toolkit/internal/discover/layout"
 	"github.com/metax-ctk/container-toolkit/internal/health"
+	"github.com/metax-ctk/container-toolkit/test/golden"
 	"github.com/metax-ctk/container-toolkit/test/simtest"
 	"github.com/metax-ctk/container-toolkit/test/standin"
 	"github.com/metax-ctk/container-toolkit/test/vendorlib"
@@ -88,7 +89,7 @@ func TestVendor(t *testing.T) {
 				if diff := cmp.Diff(theirs, ours); diff != "" {
 					t.Errorf("series (-vendor +ours):\n%s", diff)
 				}
-				if *update {
+				if *golden.Update {
 					writeSeries(t, file, of(theirs))
 				}
 				theirs = of(theirs)

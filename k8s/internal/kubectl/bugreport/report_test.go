@@ -3,7 +3,6 @@
 package bugreport
 
 import (
-	"flag"
 	"os"
 	"slices"
 	"strings"
@@ -15,9 +14,8 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/kubectl/view"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/objects"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/test/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden file")
 
 func fixture(t *testing.T) (text string, o objects.Objects) {
 	t.Helper()
@@ -38,18 +36,7 @@ func TestGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if *update {
-		if err := os.WriteFile("testdata/report.yaml", text, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile("testdata/report.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(text)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	golden.Equal(t, "testdata/report.yaml", text)
 }
 
 // TestNoNames looks for what must not be in a report.

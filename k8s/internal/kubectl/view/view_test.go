@@ -5,22 +5,18 @@ package view
 import (
 	"encoding/json"
 	"errors"
-	"flag"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/objects"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/test/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // fixture is the cluster that the tests of package objects make.
 func fixture(t *testing.T) objects.Objects {
@@ -34,24 +30,6 @@ func fixture(t *testing.T) objects.Objects {
 		t.Fatal(err)
 	}
 	return o
-}
-
-// golden compares a text with a file; -update writes it.
-func golden(t *testing.T, name, text string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), text); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", path, diff)
-	}
 }
 
 // document is a view as JSON, behind its text.
@@ -68,11 +46,11 @@ func TestGolden(t *testing.T) {
 	o := fixture(t)
 	o.Missing = []string{"Events are not shown: you may not list them"}
 	c := NewCluster(o)
-	golden(t, "cluster.txt", document(t, c.Text(), c))
+	golden.Equal(t, "testdata/cluster.txt", document(t, c.Text(), c))
 	l := NewNodeList(o)
-	golden(t, "nodes.txt", document(t, l.Text(), l))
+	golden.Equal(t, "testdata/nodes.txt", document(t, l.Text(), l))
 	p := NewPodList(o, "", "")
-	golden(t, "pods.txt", document(t, p.Text(), p))
+	golden.Equal(t, "testdata/pods.txt", document(t, p.Text(), p))
 	for _, name := range []string{"node-a", "node-b.example.com", "node-d"} {
 		of := o.OfNode(name)
 		if name == "node-a" { // of others, no clock is known
@@ -84,7 +62,7 @@ func TestGolden(t *testing.T) {
 			}
 		}
 		d := NewNodeDetails(of)
-		golden(t, name+".txt", document(t, d.Text(), d))
+		golden.Equal(t, "testdata/"+name+".txt", document(t, d.Text(), d))
 	}
 }
 
@@ -142,7 +120,7 @@ func TestTopology(t *testing.T) {
 			t.Errorf("%d bytes, %v", b.Len(), err)
 		}
 	}
-	golden(t, "topology.txt", document(t, tree.String()+"\n"+matrix.String(), v))
+	golden.Equal(t, "testdata/topology.txt", document(t, tree.String()+"\n"+matrix.String(), v))
 	for _, name := range []string{"node-d", "node-f"} {
 		if _, err := NewTopology(fixture(t).OfNode(name)); !errors.Is(err, ErrUnknownTopology) {
 			t.Errorf("%s: %v", name, err)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/k8s/internal/objects"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/test/golden"
 )
 
 func find(t *testing.T, o objects.Objects, name string) *corev1.Pod {
@@ -30,7 +31,7 @@ func TestWhyGolden(t *testing.T) {
 	o := fixture(t)
 	for _, name := range []string{"big", "four", "model", "infer", "slice", "done"} {
 		w := NewWhy(o, find(t, o, name))
-		golden(t, "why-"+name+".txt", document(t, w.Text(), w))
+		golden.Equal(t, "testdata/why-"+name+".txt", document(t, w.Text(), w))
 	}
 }
 
