@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metax-ctk/container-toolkit/test/golden"
+	"github.com/metax-ctk/container-toolkit/test/programs"
 )
 
 // pages are all that a person reads; cli.md is made from the commands.
@@ -46,9 +47,8 @@ var (
 // mini.json is the page's own example of a node; /tmp/node stands for a new place.
 func TestExamples(t *testing.T) {
 	bin := t.TempDir()
-	build := exec.Command("go", "build", "-o", bin+"/", "../cmd/...")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+	if err := programs.Build(bin, "../cmd/..."); err != nil {
+		t.Fatal(err)
 	}
 	// No example starts a container; that the client of docker is there does not depend on
 	// this machine.

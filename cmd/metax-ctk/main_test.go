@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/metax-ctk/container-toolkit/test/golden"
+	"github.com/metax-ctk/container-toolkit/test/programs"
 )
 
 func TestMain(m *testing.M) {
@@ -39,9 +39,7 @@ func (m withSMI) Run() int {
 	dir, err := os.MkdirTemp("", "sim-smi")
 	if err == nil {
 		defer os.RemoveAll(dir)
-		build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", dir, "../metax-sim-smi")
-		build.Env, build.Stderr = append(os.Environ(), "CGO_ENABLED=0"), os.Stderr
-		err = errors.Join(os.Chmod(dir, 0o755), build.Run(), os.Setenv(smiVariable, dir))
+		err = errors.Join(os.Chmod(dir, 0o755), programs.Build(dir, "../metax-sim-smi"), os.Setenv(smiVariable, dir))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "build metax-sim-smi:", err)

@@ -4,7 +4,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -14,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/metax-ctk/container-toolkit/test/golden"
+	"github.com/metax-ctk/container-toolkit/test/programs"
 )
 
 const manDir = "../../packaging/man"
@@ -41,13 +41,11 @@ func TestManPages(t *testing.T) {
 // helpOf returns what one of our programs prints for --help.
 func helpOf(t *testing.T, program string) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), program)
-	build := exec.Command("go", "build", "-o", path, "../"+program)
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build %s: %v\n%s", program, err, out)
+	dir := t.TempDir()
+	if err := programs.Build(dir, "../"+program); err != nil {
+		t.Fatal(err)
 	}
-	help := exec.Command(path, "--help")
+	help := exec.Command(filepath.Join(dir, program), "--help")
 	// metax-docker prints docker's help after its own: there is no docker here.
 	help.Env = []string{"PATH=" + t.TempDir(), "METAX_CTK_DOCKER=/nonexistent/docker"}
 	text, err := help.Output()

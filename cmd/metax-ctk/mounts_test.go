@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metax-ctk/container-toolkit/test/needs"
+	"github.com/metax-ctk/container-toolkit/test/programs"
 )
 
 // TestUnchangedBinary lays a simulated node over the machine's own /sys, /dev and /opt in a
@@ -21,10 +22,8 @@ func TestUnchangedBinary(t *testing.T) {
 	needs.Root(t, "for device nodes and mounts")
 	dir := t.TempDir()
 	program, node := filepath.Join(dir, "metax-ctk"), filepath.Join(dir, "node")
-	build := exec.Command("go", "build", "-o", program, ".")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+	if err := programs.Build(dir, "."); err != nil {
+		t.Fatal(err)
 	}
 	want := output(t, "--node", "c500-8", "device", "list", "-o", "json")
 	output(t, "sim", "create", "c500-8", node)

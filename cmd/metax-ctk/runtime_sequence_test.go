@@ -86,7 +86,7 @@ var grounds = []ground{
 // files were is not lost.
 func TestRuntimeTogether(t *testing.T) {
 	file := "/etc/docker/daemon.json"
-	w := &walk{T: t, ground: ground{engine: "docker", file: file}, dir: programs(t), version: "26.1"}
+	w := &walk{T: t, ground: ground{engine: "docker", file: file}, dir: programHost(t), version: "26.1"}
 	w.write(`{"debug":true}`)
 	before := w.files()
 	var all sync.WaitGroup
@@ -112,7 +112,7 @@ func TestRuntimeTogether(t *testing.T) {
 func TestRuntimeUsage(t *testing.T) {
 	for _, option := range []string{"--name=", "--name=a\"b", "--name=a\nb", "--name=-x", "--spec-dir=", "--spec-dir=rel", "--spec-dir=/a/../b", "--config=/a\nb"} {
 		for _, name := range []string{"docker", "containerd", "crio", "podman"} {
-			w := &walk{T: t, ground: ground{engine: name}, dir: programs(t), version: "28.5"}
+			w := &walk{T: t, ground: ground{engine: name}, dir: programHost(t), version: "28.5"}
 			if code, said := w.do(option, "--dry-run"); code != exitUsage {
 				t.Errorf("%s %q: exit code %d, %s", name, option, code, said)
 			}
@@ -155,7 +155,7 @@ func TestRuntimeSequences(t *testing.T) {
 		t.Run(g.engine+strings.ReplaceAll(g.file, "/", "_"), func(t *testing.T) {
 			for i := range *sequences {
 				seed := *sequenceSeed + uint64(i)
-				w := walk{T: t, ground: g, rand: rand.New(rand.NewPCG(seed, 0)), dir: programs(t)}
+				w := walk{T: t, ground: g, rand: rand.New(rand.NewPCG(seed, 0)), dir: programHost(t)}
 				w.through()
 				if t.Failed() {
 					t.Fatalf("seed %d, %s %s:\n%s", seed, g.engine, w.version, strings.Join(w.log, "\n"))
@@ -166,8 +166,8 @@ func TestRuntimeSequences(t *testing.T) {
 	}
 }
 
-// programs is a host with nothing but our programs.
-func programs(t *testing.T) string {
+// programHost is a host with nothing but our programs.
+func programHost(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "metax-sequence-")
 	if err != nil {

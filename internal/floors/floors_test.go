@@ -43,7 +43,7 @@ var floors = map[string]int{
 
 	"internal/assign": 3, "internal/bundle": 3, "internal/capture": 3, "internal/doctor": 3, "internal/inject": 3, "internal/node": 3, "internal/ps": 3, "internal/refresh": 3, "internal/setup": 3, "internal/sgpu": 3, "internal/top": 3,
 
-	"cmd": 4, "docs": 4, "packaging/licences": 4, "test/advisories": 4, "test/alloctest": 4, "test/demo": 4, "test/drm": 4, "test/enginetest": 4, "test/exploits": 4, "test/faults": 4, "test/golden": 4, "test/gputest": 4, "test/image": 4, "test/lines": 4, "test/machine": 4, "test/mountns": 4, "test/needs": 4, "test/oldkernel": 4, "test/placement": 4, "test/report": 4, "test/rotation": 4, "test/sandbox": 4, "test/scripts": 4, "test/shells": 4, "test/simtest": 4, "test/skips": 4, "test/standin": 4, "test/trusted": 4, "test/vendorlib": 4,
+	"cmd": 4, "docs": 4, "packaging/licences": 4, "test/advisories": 4, "test/alloctest": 4, "test/demo": 4, "test/drm": 4, "test/enginetest": 4, "test/exploits": 4, "test/faults": 4, "test/golden": 4, "test/gputest": 4, "test/image": 4, "test/lines": 4, "test/machine": 4, "test/mountns": 4, "test/needs": 4, "test/oldkernel": 4, "test/placement": 4, "test/programs": 4, "test/report": 4, "test/rotation": 4, "test/sandbox": 4, "test/scripts": 4, "test/shells": 4, "test/simtest": 4, "test/skips": 4, "test/standin": 4, "test/trusted": 4, "test/vendorlib": 4,
 }
 
 // The units on its own floor that a unit may import, sorted.
@@ -68,7 +68,7 @@ var beside = map[string][]string{
 	"internal/topology/picture": {"internal/gpu", "internal/svg", "internal/terminal", "internal/topology", "internal/wording"},
 	"internal/usage":            {"internal/gpu"},
 	"test/oldkernel":            {"test/needs"},
-	"test/standin":              {"test/needs"},
+	"test/standin":              {"test/needs", "test/programs"},
 }
 
 // What floor 0 may not import, nor any library but the standard one.

@@ -65,7 +65,7 @@ var powers = []struct {
 		},
 		allowed: []string{
 			"cmd/metax-ctk", "cmd/metax-docker", "cmd/metax-hook", "cmd/metax-runtime", "internal/child", "packaging/licences", "test/drm", "test/faults",
-			"test/mountns", "test/needs", "test/oldkernel", "test/oldkernel/withkernel", "test/sandbox", "test/shells", "test/standin", "test/vendorlib",
+			"test/mountns", "test/needs", "test/oldkernel", "test/oldkernel/withkernel", "test/programs", "test/sandbox", "test/shells", "test/standin", "test/vendorlib",
 		},
 	},
 }

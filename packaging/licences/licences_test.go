@@ -4,21 +4,22 @@ package licences
 
 import (
 	"debug/buildinfo"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/metax-ctk/container-toolkit/test/programs"
 )
 
 // TestText reads the licences of what a program of this repository links.
 func TestText(t *testing.T) {
-	program := filepath.Join(t.TempDir(), "metax-hook")
-	build := exec.Command("go", "build", "-o", program, "../../cmd/metax-hook")
-	if text, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, text)
+	dir := t.TempDir()
+	if err := programs.Build(dir, "../../cmd/metax-hook"); err != nil {
+		t.Fatal(err)
 	}
+	program := filepath.Join(dir, "metax-hook")
 	text, err := Text(program, program)
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metax-ctk/container-toolkit/test/needs"
+	"github.com/metax-ctk/container-toolkit/test/programs"
 )
 
 // run runs the demo with its output in a pipe. The only engine that answers is the script
@@ -24,10 +25,8 @@ import (
 func run(t *testing.T, podman string) string {
 	t.Helper()
 	bin, engines := t.TempDir(), t.TempDir()
-	build := exec.Command("go", "build", "-o", bin+"/", "../../cmd/...")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+	if err := programs.Build(bin, "../../cmd/..."); err != nil {
+		t.Fatal(err)
 	}
 	for _, name := range []string{"docker", "podman"} {
 		script := "#!/bin/sh\nexit 1\n" // no engine answers

@@ -14,6 +14,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/test/needs"
+	"github.com/metax-ctk/container-toolkit/test/programs"
 )
 
 //go:embed source
@@ -98,9 +99,17 @@ func SMI(t testing.TB) []byte {
 // once per test binary and leaves no file behind.
 var (
 	compiled = sync.OnceValues(func() ([]byte, error) {
-		return made("libmxsml.so", func(dir, out string) *exec.Cmd {
-			return exec.Command("gcc", "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-pthread",
-				"-o", out, filepath.Join(dir, "source", "mxsml.c"), "-ldl")
+		return made("libmxsml.so", func(dir string) error {
+			if err := os.CopyFS(dir, source); err != nil {
+				return err
+			}
+			compile := exec.Command("gcc", "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-pthread",
+				"-o", filepath.Join(dir, "libmxsml.so"), filepath.Join(dir, "source", "mxsml.c"), "-ldl")
+			text, err := compile.CombinedOutput()
+			if err != nil {
+				return fmt.Errorf("%s: %w\n%s", compile, err, text)
+			}
+			return nil
 		})
 	})
 	program = sync.OnceValues(func() ([]byte, error) { return built("metax-mxsml") })
@@ -109,28 +118,22 @@ var (
 
 // built is a program of this project.
 func built(name string) ([]byte, error) {
-	return made(name, func(_, out string) *exec.Cmd {
-		cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", out, "github.com/metax-ctk/container-toolkit/cmd/"+name)
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-		return cmd
+	return made(name, func(dir string) error {
+		return programs.Build(dir, "github.com/metax-ctk/container-toolkit/cmd/"+name)
 	})
 }
 
-func made(name string, how func(dir, out string) *exec.Cmd) ([]byte, error) {
+// made is the file that a function makes in a directory.
+func made(name string, how func(dir string) error) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "standin")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	if err := os.CopyFS(dir, source); err != nil {
+	if err := how(dir); err != nil {
 		return nil, err
 	}
-	out := filepath.Join(dir, name)
-	cmd := how(dir, out)
-	if text, err := cmd.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("%s: %w\n%s", cmd, err, text)
-	}
-	return os.ReadFile(out)
+	return os.ReadFile(filepath.Join(dir, name))
 }
 
 // write replaces a file, so that a process that has the old one open keeps the old

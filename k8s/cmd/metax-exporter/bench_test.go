@@ -3,7 +3,6 @@
 package main
 
 import (
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"syscall"
@@ -25,14 +24,8 @@ const scrapeEvery = 15 * time.Second
 //	go test ./cmd/metax-exporter -run '^$' -bench Scrape -benchtime 8x
 func BenchmarkScrape(b *testing.B) {
 	root, n := newHost(b)
-	program := filepath.Join(b.TempDir(), "metax-mxsml")
-	build := exec.Command("go", "build", "-C", "../../..", "-o", program, "./cmd/metax-mxsml")
-	build.Env = append(build.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		b.Fatalf("build metax-mxsml: %v\n%s", err, out)
-	}
 	standin.Build(b, filepath.Join(root, "opt/mxdriver/lib"), n)
-	b.Setenv(child.LibraryVariable, program)
+	b.Setenv(child.LibraryVariable, standin.Program(b, b.TempDir()))
 	address := serveHost(b, root)
 	if text, missing := scrapeUntil(address, "metax_gpus 8", "metax_gpu_power_watts{", `{source="readings"} 1`); missing != nil {
 		b.Fatal(text)
