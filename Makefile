@@ -8,6 +8,10 @@ DESTDIR  ?=
 GO       ?= go
 # make GO=/path/to/go is the Go of everything that make starts.
 export PATH := $(if $(findstring /,$(GO)),$(dir $(GO)):)$(PATH)
+# The programs' flags for checks and tests too: a package is compiled once, wherever the checkout is.
+# "go test" need not vet, because "make check" does.
+export GOFLAGS := $(strip $(shell cd / && GOTOOLCHAIN=local $(GO) env GOFLAGS 2>/dev/null) -trimpath -vet=off)
+export CGO_ENABLED ?= 0
 FUZZTIME ?= 10s
 PROGRAMS := metax-ctk metax-docker metax-runtime metax-hook metax-mxsml
 LIBEXEC  := metax-sim-smi
@@ -42,7 +46,7 @@ check: go
 	$(GO) vet ./...
 	$(TOOL) golangci-lint run ./...
 	$(GO) build -C tools -o ../bin/plain ./plain && $(GO) vet -vettool=$(CURDIR)/bin/plain ./cmd/... ./internal/...
-	cd tools && $(GO) test ./plain
+	cd tools && $(GO) vet ./plain ./names && $(GO) test ./plain
 	$(GO) build -C tools -o ../bin/names ./names && bin/names -most 25 ./cmd/... ./internal/... && cd k8s && ../bin/names -most 25 ./...
 	test/licence
 	test/signed
@@ -51,13 +55,13 @@ check: go
 	$(GO) test -count=1 ./docs -run TestRetiredWords
 	test/advisories/check
 	cd test/e2e && $(GO) vet ./... && $(GO) mod tidy -diff
-	cd test/bench && $(GO) vet ./... && $(GO) mod tidy -diff
+	cd test/bench && CGO_ENABLED=1 $(GO) vet ./... && $(GO) mod tidy -diff
 	cd k8s && $(GO) vet ./... && $(GO) tool -modfile=../tools/go.mod golangci-lint run -c ../.golangci.yml ./... && $(GO) vet -vettool=$(CURDIR)/bin/plain ./... && $(GO) mod tidy -diff
 	cd k8s/test && $(GO) vet ./... && $(GO) tool -modfile=../../tools/go.mod golangci-lint run -c ../../.golangci.yml ./... && $(GO) mod tidy -diff
 
-# Every package once, with the race detector where memory is shared.
+# Every package once, with the race detector where memory is shared; TESTS=root: those that need root.
 test: go
-	test/unit
+	test/unit $(TESTS)
 
 # Every fuzz target for a while. "make test" runs their seeds.
 fuzz:
