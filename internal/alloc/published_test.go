@@ -5,7 +5,6 @@ package alloc
 import (
 	"encoding/json"
 	"errors"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
 	"github.com/metax-ctk/container-toolkit/test/alloctest"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // published are rows of other projects' tests and of the vendor's documents: free GPUs, a
@@ -49,10 +49,7 @@ func TestPublished(t *testing.T) {
 	}
 	otherwise := map[string]bool{}
 	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := testfile.Read(t, file)
 		var groups []published
 		if err := json.Unmarshal(data, &groups); err != nil {
 			t.Fatalf("%s: %v", file, err)

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/metax-ctk/container-toolkit/internal/atomicfile"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // umask sets the process's umask for the time of a test. Such tests do not run in parallel.
@@ -123,13 +124,9 @@ func TestWriteLink(t *testing.T) {
 	for name, target := range map[string]string{"to a file": "target", "leading nowhere": "none"} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			if err := os.WriteFile(filepath.Join(dir, "target"), []byte("one"), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			testfile.Write(t, filepath.Join(dir, "target"), "one", 0o644)
 			path := filepath.Join(dir, "spec.json")
-			if err := os.Symlink(target, path); err != nil {
-				t.Fatal(err)
-			}
+			testfile.Symlink(t, target, path)
 			changed, err := atomicfile.Write(path, []byte("two"), atomicfile.Options{Perm: 0o644})
 			if changed || !errors.Is(err, atomicfile.ErrNotRegular) || !strings.Contains(err.Error(), path) {
 				t.Errorf("changed %v, error %v; want ErrNotRegular that names %s", changed, err, path)
@@ -158,9 +155,7 @@ func TestWriteFails(t *testing.T) {
 	})
 	t.Run("the directory is a link that leads nowhere", func(t *testing.T) {
 		link := filepath.Join(t.TempDir(), "link")
-		if err := os.Symlink("none", link); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Symlink(t, "none", link)
 		if changed, err := atomicfile.Write(filepath.Join(link, "deep", "spec.json"), []byte("one"), atomicfile.Options{Perm: 0o644}); err == nil || changed {
 			t.Errorf("changed %v, error %v; want an error", changed, err)
 		}

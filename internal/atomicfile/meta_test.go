@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/metax-ctk/container-toolkit/internal/atomicfile"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 func TestWriteMeta(t *testing.T) {
@@ -79,9 +80,7 @@ func TestWriteDir(t *testing.T) {
 // TestMetaOfLink: the attributes are those of the link, not of its target.
 func TestMetaOfLink(t *testing.T) {
 	link := filepath.Join(t.TempDir(), "link")
-	if err := os.Symlink("nowhere", link); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Symlink(t, "nowhere", link)
 	if m, err := atomicfile.MetaOf(link); err != nil || m.Mode&fs.ModeSymlink == 0 {
 		t.Errorf("%v, %v", m, err)
 	}
@@ -110,9 +109,7 @@ func TestMakeDir(t *testing.T) {
 			t.Errorf("%s: %v, want %v", path, err, want)
 		}
 	}
-	if err := os.Symlink("nowhere", filepath.Join(dir, "link")); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Symlink(t, "nowhere", filepath.Join(dir, "link"))
 	if err := atomicfile.MakeDir(filepath.Join(dir, "link"), 0o755); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a link that leads nowhere: %v", err)
 	}

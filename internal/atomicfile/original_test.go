@@ -11,13 +11,12 @@ import (
 	"testing"
 
 	"github.com/metax-ctk/container-toolkit/internal/atomicfile"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 func TestReplace(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config.json")
-	if err := os.WriteFile(path, []byte("one"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, "one", 0o600)
 	uid, gid := os.Geteuid(), os.Getegid()
 	if uid == 0 {
 		uid, gid = 1234, 4321
@@ -75,9 +74,7 @@ func TestReplaceChanged(t *testing.T) {
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink("nowhere", path); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Symlink(t, "nowhere", path)
 	if err := o.Replace([]byte("two")); !errors.Is(err, atomicfile.ErrChanged) {
 		t.Errorf("a link is there: %v, want ErrChanged", err)
 	}
@@ -88,9 +85,7 @@ func TestReadRefuses(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "file")
 	write(t, path, "four", 0o600, true)
-	if err := os.Symlink("file", filepath.Join(dir, "link")); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Symlink(t, "file", filepath.Join(dir, "link"))
 	if err := syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -107,10 +102,7 @@ func TestReadRefuses(t *testing.T) {
 // TestReadGrows: a file that reports size 0, as those of /proc do, is read completely
 // or refused.
 func TestReadGrows(t *testing.T) {
-	want, err := os.ReadFile("/proc/self/limits")
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := testfile.Read(t, "/proc/self/limits")
 	if o, err := atomicfile.Read("/proc/self/limits", 1<<20); err != nil || string(o.Data) != string(want) {
 		t.Errorf("%q, %v", o.Data, err)
 	}

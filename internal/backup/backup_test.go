@@ -18,6 +18,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/atomicfile"
 	"github.com/metax-ctk/container-toolkit/internal/backup"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // gone stands for a file that is not there.
@@ -90,12 +91,7 @@ func holds(t *testing.T, path, want string) {
 
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, text, 0o644)
 }
 
 // newTestStore makes a store and a directory for files.

@@ -16,6 +16,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/atomicfile"
 	"github.com/metax-ctk/container-toolkit/internal/backup"
 	"github.com/metax-ctk/container-toolkit/test/needs"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 func TestMeta(t *testing.T) {
@@ -86,9 +87,7 @@ func TestLinks(t *testing.T) {
 	link, target := filepath.Join(etc, "docker", "daemon.json"), filepath.Join(etc, "static", "daemon.json")
 	write(t, target, "a")
 	write(t, link+".other", "x")
-	if err := os.Symlink("../static/daemon.json", link); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Symlink(t, "../static/daemon.json", link)
 	apply(t, s, first(link, "a", "b"))
 	holds(t, target, "b")
 	if to, err := os.Readlink(link); err != nil || to != "../static/daemon.json" {

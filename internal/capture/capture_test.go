@@ -19,6 +19,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hostfs/hosttree"
 	"github.com/metax-ctk/container-toolkit/internal/snapshot/scrub"
 	"github.com/metax-ctk/container-toolkit/test/needs"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 func write(t *testing.T, tree hosttree.Tree) string {
@@ -181,9 +182,7 @@ func TestLeftOut(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "etc/cdi/a b.json")); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "etc/cdi/a b.json"), []byte("{}"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, filepath.Join(dir, "etc/cdi/a b.json"), "{}", 0o600)
 	got, notes := take(t, dir)
 	if got["dev/mxcd"] != text("") || got["etc/cdi/x.json"] != text("{}\n") || len(got) != 5 {
 		t.Errorf("got %v", got)

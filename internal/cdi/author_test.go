@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	specs "tags.cncf.io/container-device-interface/specs-go"
+
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // foreign is of the toolkit's kind, and in the form that gpustack/runtime writes.
@@ -63,9 +65,7 @@ func TestIsOwn(t *testing.T) {
 // TestForeignStays: another program's file stays, also at the path that cdi generate uses.
 func TestForeignStays(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "metax-tech.com-gpu.json")
-	if err := os.WriteFile(path, []byte(foreign), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, foreign, 0o644)
 	spec := generated(t, twoGPUs(), Options{})
 	if changed, err := Write(path, spec, JSON); changed || err == nil || !strings.Contains(err.Error(), path+" is another program's; not overwritten") {
 		t.Errorf("write: %v, %v", changed, err)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/test/needs"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // tree makes a host with the nodes and files of twoGPUs below a directory, as
@@ -35,9 +36,7 @@ func tree(t *testing.T) (dir string, host *hostfs.Root) {
 
 func put(t *testing.T, path, text string, mode os.FileMode) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Mkdir(t, filepath.Dir(path), 0o755)
 	if err := os.WriteFile(path, []byte(text), mode); err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 const least = `{"cdiVersion": "0.3.0", "kind": "v.org/c", "devices": [{"name": "d", "containerEdits": {"env": ["A=1"]}}]}`
@@ -96,9 +97,7 @@ func TestLoad(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", f, diff)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, "bad.json"), []byte("{}"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, filepath.Join(dir, "bad.json"), "{}", 0o644)
 	if _, err := Load(host, "/bad.json"); !errors.Is(err, ErrSpec) || !strings.Contains(err.Error(), filepath.Join(dir, "bad.json")) {
 		t.Errorf("bad: %v", err)
 	}
@@ -132,9 +131,7 @@ func FuzzLoad(f *testing.F) {
 				return // the library would panic
 			}
 		}
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, path, data, 0o600)
 		if _, lib := libcdi.ReadSpec(path, 0); (lib == nil) != (err == nil) {
 			t.Fatalf("ours: %v\nlibrary: %v", err, lib)
 		}

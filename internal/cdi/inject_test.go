@@ -3,7 +3,6 @@
 package cdi
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/test/needs"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // inject does what an engine does: it resolves the device in the directory and applies its
@@ -114,9 +114,7 @@ func TestInjectBelowRoot(t *testing.T) {
 		"dev/mxcd": unix.Mkdev(511, 0), "dev/mxgd": unix.Mkdev(511, 1),
 	} {
 		p := filepath.Join(root, path)
-		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Mkdir(t, filepath.Dir(p), 0o755)
 		if err := unix.Mknod(p, unix.S_IFCHR|0o660, int(number)); err != nil {
 			t.Fatal(err)
 		}

@@ -13,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	libcdi "tags.cncf.io/container-device-interface/pkg/cdi"
 	specs "tags.cncf.io/container-device-interface/specs-go"
+
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 func TestWrite(t *testing.T) {
@@ -92,9 +94,7 @@ func TestWriteForeign(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "x.json")
-			if err := os.WriteFile(path, []byte(tc.old), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			testfile.Write(t, path, tc.old, 0o644)
 			changed, err := Write(path, spec, JSON)
 			if (err != nil) != tc.refused || changed == tc.refused {
 				t.Fatalf("changed %v, error %v", changed, err)

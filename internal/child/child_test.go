@@ -11,14 +11,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 func TestTool(t *testing.T) {
 	tool := func(script string) string {
 		path := filepath.Join(t.TempDir(), "tool")
-		if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, path, "#!/bin/sh\n"+script, 0o755)
 		return path
 	}
 	t.Run("output", func(t *testing.T) {
@@ -112,9 +112,7 @@ func TestLibrary(t *testing.T) {
 	}
 
 	script := filepath.Join(t.TempDir(), "metax-mxsml")
-	if err := os.WriteFile(script, []byte("#!/bin/sh\necho \"$@:$LD_LIBRARY_PATH\"; echo why >&2; exit 3"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, script, "#!/bin/sh\necho \"$@:$LD_LIBRARY_PATH\"; echo why >&2; exit 3", 0o755)
 	t.Setenv(LibraryVariable, script)
 	t.Setenv("LD_LIBRARY_PATH", "/x")
 	out, err := Library()(t.Context(), "a", "b")

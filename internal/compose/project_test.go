@@ -15,16 +15,14 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/edits"
 
 	"github.com/metax-ctk/container-toolkit/internal/request"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // shop is a project as docker compose 2.40 prints it, with all profiles.
 func shop(t *testing.T) *Project {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("testdata", "project.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return read(t, string(text))
+	text := testfile.Text(t, filepath.Join("testdata", "project.json"))
+	return read(t, text)
 }
 
 func read(t *testing.T, text string) *Project {
@@ -61,11 +59,8 @@ func TestRoundTrip(t *testing.T) {
 		}
 		return value
 	}
-	before, err := os.ReadFile(filepath.Join("testdata", "project.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(decode(string(before)), decode(write(t, shop(t)))); d != "" {
+	before := testfile.Text(t, filepath.Join("testdata", "project.json"))
+	if d := cmp.Diff(decode(before), decode(write(t, shop(t)))); d != "" {
 		t.Errorf("-want +got:\n%s", d)
 	}
 	text := `{"name": "p", "services": {"a": {"n": 12345678901234567890, "f": 0.10, "c": "<&>", "x": null}}, "y": [1e3]}`

@@ -18,6 +18,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/compat"
 	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
 	"github.com/metax-ctk/container-toolkit/test/golden"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 func unset(string) string { return "" }
@@ -210,10 +211,7 @@ func TestManual(t *testing.T) {
 	generated(t, "../../docs/configuration.md", func(page []byte) []byte {
 		return table.ReplaceAllLiteral(page, manual())
 	})
-	page, err := os.ReadFile("../../docs/zh/configuration.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := testfile.Read(t, "../../docs/zh/configuration.md")
 	for _, s := range settings {
 		if row := strings.Join(columns(s), " | "); !bytes.Contains(page, []byte("| "+row+" |")) {
 			t.Errorf("docs/zh/configuration.md has no row %s", row)
@@ -259,9 +257,7 @@ func generated(t *testing.T, path string, make func(have []byte) []byte) {
 	}
 	want := make(have)
 	if *golden.Update {
-		if err := os.WriteFile(path, want, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, path, want, 0o644)
 		have = want
 	}
 	if d := cmp.Diff(string(want), string(have)); d != "" {

@@ -21,6 +21,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/test/simtest"
 	"github.com/metax-ctk/container-toolkit/test/standin"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // codes are the codes of the problems of each GPU, with "." for none, and whether the look
@@ -52,9 +53,7 @@ func TestHealth(t *testing.T) {
 	link := func(root *hostfs.Root, width string) {
 		for _, b := range simtest.Node(t, quad).GPUs[2:3] {
 			path := root.Join("/sys/bus/pci/devices/" + b.BDF.String() + "/current_link_width")
-			if err := os.WriteFile(path, []byte(width+"\n"), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			testfile.Write(t, path, width+"\n", 0o644)
 		}
 	}
 	remove := func(root *hostfs.Root, path string) {
@@ -135,9 +134,7 @@ func TestHealthLibrary(t *testing.T) {
 		t.Fatal(err)
 	}
 	reason := strings.Replace(string(text), " 0 0 - 0 ", " 0 12 overheated 0 ", 1)
-	if err := os.WriteFile(lib+".txt", []byte(reason), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, lib+".txt", reason, 0o644)
 	got, err = host.Health(t.Context())
 	want := []health.Problem{{Code: "vendor-12", Text: "libmxsml reports it as unhealthy: overheated", Words: "overheated"}}
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -27,6 +26,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/test/gputest"
 	"github.com/metax-ctk/container-toolkit/test/simtest"
 	"github.com/metax-ctk/container-toolkit/test/standin"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 const libraryPath = "/opt/mxdriver/lib/libmxsml.so"
@@ -361,18 +361,13 @@ func TestLibrarySliceTwins(t *testing.T) {
 // address.
 func switchOff(t *testing.T, lib string) {
 	t.Helper()
-	text, err := os.ReadFile(lib + ".txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := strings.Split(string(text), "\n")
+	text := testfile.Text(t, lib+".txt")
+	lines := strings.Split(text, "\n")
 	at := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "device 0 ") })
 	words := strings.Fields(lines[at])
 	words[12] = "1"
 	lines[at] = strings.Join(words, " ")
-	if err := os.WriteFile(lib+".txt", []byte(strings.Join(lines, "\n")), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, lib+".txt", strings.Join(lines, "\n"), 0o644)
 }
 
 // TestLibrarySRIOV: SR-IOV is forbidden where the VBIOS does not allow it, also by the record.

@@ -3,22 +3,18 @@
 package dockerd
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 func TestEndpoint(t *testing.T) {
 	home := t.TempDir()
 	write := func(path, text string) {
 		path = filepath.Join(home, path)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, path, text, 0o644)
 	}
 	write(".docker/config.json", `{"currentContext":"lab","auths":{}}`)
 	write(".docker/contexts/meta/"+digest("lab")+"/meta.json", `{"Endpoints":{"docker":{"Host":"ssh://lab"}}}`)

@@ -4,7 +4,6 @@ package doctor
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/engine"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // TestWays checks the ways of each engine at the versions where they begin, and that what
@@ -76,9 +76,7 @@ func TestWays(t *testing.T) {
 // the files of a host nothing of this machine takes their place.
 func TestDistribution(t *testing.T) {
 	outside := filepath.Join(t.TempDir(), "os-release")
-	if err := os.WriteFile(outside, []byte("PRETTY_NAME=\"Outside\"\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, outside, "PRETTY_NAME=\"Outside\"\n", 0o644)
 	file := sim.File{Data: "ID=x\nPRETTY_NAME='A \x1b Linux'\n"}
 	for name, tc := range map[string]struct {
 		etc, usr sim.Entry

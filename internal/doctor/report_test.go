@@ -17,6 +17,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/test/golden"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // TestReport has the text and the JSON of a node with several problems: errors first,
@@ -191,9 +192,7 @@ func TestCollectorThatHangs(t *testing.T) {
 func TestSteps(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "a file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, file, "", 0o600)
 	link, made := filepath.Join(dir, "link"), filepath.Join(dir, "x/y")
 	var ran []string
 	toolkit := func(_ context.Context, args []string) error { ran = append(ran, strings.Join(args, " ")); return nil }

@@ -12,7 +12,6 @@ import (
 	"go/token"
 	"io"
 	"maps"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -22,6 +21,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 const module = "github.com/metax-ctk/container-toolkit/"
@@ -43,7 +44,7 @@ var floors = map[string]int{
 
 	"internal/assign": 3, "internal/bundle": 3, "internal/capture": 3, "internal/doctor": 3, "internal/inject": 3, "internal/node": 3, "internal/ps": 3, "internal/refresh": 3, "internal/setup": 3, "internal/sgpu": 3, "internal/top": 3,
 
-	"cmd": 4, "docs": 4, "packaging/licences": 4, "test/advisories": 4, "test/alloctest": 4, "test/demo": 4, "test/drm": 4, "test/enginetest": 4, "test/exploits": 4, "test/faults": 4, "test/golden": 4, "test/gputest": 4, "test/image": 4, "test/lines": 4, "test/machine": 4, "test/mountns": 4, "test/needs": 4, "test/oldkernel": 4, "test/placement": 4, "test/programs": 4, "test/report": 4, "test/rotation": 4, "test/sandbox": 4, "test/scripts": 4, "test/shells": 4, "test/simtest": 4, "test/skips": 4, "test/standin": 4, "test/trusted": 4, "test/vendorlib": 4,
+	"cmd": 4, "docs": 4, "packaging/licences": 4, "test/advisories": 4, "test/alloctest": 4, "test/demo": 4, "test/drm": 4, "test/enginetest": 4, "test/exploits": 4, "test/faults": 4, "test/golden": 4, "test/gputest": 4, "test/image": 4, "test/lines": 4, "test/machine": 4, "test/mountns": 4, "test/needs": 4, "test/oldkernel": 4, "test/placement": 4, "test/programs": 4, "test/report": 4, "test/rotation": 4, "test/sandbox": 4, "test/scripts": 4, "test/shells": 4, "test/simtest": 4, "test/skips": 4, "test/standin": 4, "test/testfile": 4, "test/trusted": 4, "test/vendorlib": 4,
 }
 
 // The units on its own floor that a unit may import, sorted.
@@ -140,10 +141,7 @@ type pkg struct {
 
 func list(t *testing.T) []pkg {
 	t.Helper()
-	tags, err := os.ReadFile("../../packaging/tags")
-	if err != nil {
-		t.Fatal(err)
-	}
+	tags := testfile.Read(t, "../../packaging/tags")
 	out, err := exec.Command("go", "list", "-deps", "-tags="+strings.TrimSpace(string(tags)), "-json=ImportPath,Dir,GoFiles,Imports,Deps", module+"...").Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)
@@ -348,11 +346,7 @@ var quoted = regexp.MustCompile("`([a-z/-]+)`")
 
 func readPage(t *testing.T, page string) string {
 	t.Helper()
-	text, err := os.ReadFile("../../" + page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
+	return testfile.Text(t, "../../"+page)
 }
 
 // missing returns the words of the form x/y, as found by quoted, that are not a package.

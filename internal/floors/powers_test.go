@@ -41,7 +41,7 @@ var powers = []struct {
 			"internal/hook", "internal/hook/devcgroup", "internal/hook/inroot", "internal/hook/ldcache",
 			"internal/hook/mount", "internal/hook/privilege", "internal/hostfs", "internal/hostfs/hosttree",
 			"internal/image", "internal/lease/ledger", "internal/logfile", "internal/node", "internal/ps", "internal/refresh",
-			"internal/runc", "internal/setup", "internal/sim/smi", "internal/snapshot", "packaging/licences", "test/drm", "test/enginetest", "test/golden", "test/machine", "test/placement", "test/sandbox", "test/shells", "test/standin", "test/trusted",
+			"internal/runc", "internal/setup", "internal/sim/smi", "internal/snapshot", "packaging/licences", "test/drm", "test/enginetest", "test/golden", "test/machine", "test/placement", "test/sandbox", "test/shells", "test/standin", "test/testfile", "test/trusted",
 		},
 	},
 	{

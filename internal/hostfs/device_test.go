@@ -5,14 +5,13 @@ package hostfs_test
 import (
 	"errors"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // TestDevice uses /dev/null, which every machine has, also as "null" below the root
@@ -61,12 +60,7 @@ func TestPlaceholder(t *testing.T) {
 	r := tree(t, map[string]string{"link": "/dev/dri/renderD128"})
 	want := hostfs.Device{Major: 226, Minor: 128, Perm: 0o660, UID: 1, GID: 44}
 	path := r.Join("/dev/dri/renderD128")
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, hostfs.Placeholder(want), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, hostfs.Placeholder(want), 0o644)
 	for _, name := range []string{"/dev/dri/renderD128", "/link"} {
 		got, err := r.Device(name)
 		if err != nil {
@@ -90,9 +84,7 @@ func TestPlaceholderMalformed(t *testing.T) {
 		hostfs.PlaceholderTag + " 226:99999999999 0660 0:44\n", hostfs.PlaceholderTag + " 226:128 0990 0:44\n",
 		" " + hostfs.PlaceholderTag + " 226:128 0660 0:44\n", "226:128 0660 0:44\n",
 	} {
-		if err := os.WriteFile(r.Join("dev"), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, r.Join("dev"), text, 0o644)
 		if d, err := r.Device("/dev"); !errors.Is(err, hostfs.ErrNotDevice) {
 			t.Errorf("%q is %v, %v; want ErrNotDevice", text, d, err)
 		}
@@ -107,16 +99,12 @@ func FuzzPlaceholder(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		if err := os.WriteFile(r.Join("dev"), text, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, r.Join("dev"), text, 0o644)
 		d, err := r.Device("/dev")
 		if err != nil {
 			return
 		}
-		if err := os.WriteFile(r.Join("dev"), hostfs.Placeholder(d), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, r.Join("dev"), hostfs.Placeholder(d), 0o644)
 		if again, err := r.Device("/dev"); err != nil || again != d {
 			t.Errorf("%+v is read back as %+v, %v", d, again, err)
 		}

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 const (
@@ -38,22 +39,12 @@ func tree(t *testing.T, links map[string]string) *hostfs.Root {
 		"root/etc/file": inside, "root/opt/maca-3/Version.txt": inside, "root/a/b/c/file": inside,
 	} {
 		path = filepath.Join(dir, path)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, path, text, 0o644)
 	}
 	root := filepath.Join(dir, "root")
 	for path, target := range links {
 		path = filepath.Join(root, path)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(strings.ReplaceAll(target, "$DIR", dir), path); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Symlink(t, strings.ReplaceAll(target, "$DIR", dir), path)
 	}
 	return open(t, root)
 }
@@ -70,9 +61,7 @@ func open(t *testing.T, dir string) *hostfs.Root {
 func TestNew(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
-	if err := os.WriteFile(file, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, file, "", 0o644)
 	for _, bad := range []string{filepath.Join(dir, "none"), file} {
 		if r, err := hostfs.New(bad); err == nil {
 			t.Errorf("%q opens as %q, want an error", bad, r.Dir())
@@ -259,9 +248,7 @@ func TestReadFileRealFIFO(t *testing.T) {
 func TestReadFileSize(t *testing.T) {
 	r := tree(t, nil)
 	for size, want := range map[int64]error{0: nil, 1: nil, hostfs.MaxFile: nil, hostfs.MaxFile + 1: hostfs.ErrTooLarge, 1 << 40: hostfs.ErrTooLarge} {
-		if err := os.WriteFile(r.Join("big"), nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, r.Join("big"), "", 0o644)
 		if err := os.Truncate(r.Join("big"), size); err != nil { // sparse
 			t.Fatal(err)
 		}
@@ -276,12 +263,8 @@ func TestReadFileSize(t *testing.T) {
 func TestRealRoot(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
-	if err := os.WriteFile(file, []byte(inside), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(file, filepath.Join(dir, "link")); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, file, inside, 0o644)
+	testfile.Symlink(t, file, filepath.Join(dir, "link"))
 	r := open(t, "/")
 	link := filepath.Join(dir, "link")
 	if got, err := r.ReadFile(link); err != nil || !bytes.Equal(got, []byte(inside)) {
@@ -341,9 +324,7 @@ func TestResolve(t *testing.T) {
 	}
 	// A root that is itself behind a link.
 	link := filepath.Join(t.TempDir(), "link")
-	if err := os.Symlink(r.Dir(), link); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Symlink(t, r.Dir(), link)
 	behind := open(t, link)
 	if got, err := behind.Resolve("/opt/maca"); err != nil || got != "/opt/maca-3" {
 		t.Errorf("behind a link: %q, %v", got, err)

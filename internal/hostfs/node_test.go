@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 func TestNode(t *testing.T) {
@@ -22,9 +23,7 @@ func TestNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	stands := hostfs.Device{Major: 226, Minor: 128, Perm: 0o660, GID: 44}
-	if err := os.WriteFile(r.Join("dev"), hostfs.Placeholder(stands), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, r.Join("dev"), hostfs.Placeholder(stands), 0o644)
 	var st unix.Stat_t
 	if err := unix.Stat("/dev/null", &st); err != nil {
 		t.Fatal(err)

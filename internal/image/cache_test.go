@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/metax-ctk/container-toolkit/internal/image"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 var unexported = cmpopts.IgnoreUnexported(image.Facts{})
@@ -90,10 +91,7 @@ func TestCacheDamaged(t *testing.T) {
 	key, facts := some("sha256:a")
 	put(t, c, key, facts)
 	file := kept(t, c)[0]
-	whole, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := testfile.Read(t, file)
 	otherKey, otherFacts := some("sha256:b")
 	put(t, c, otherKey, otherFacts)
 	var foreign []byte
@@ -115,9 +113,7 @@ func TestCacheDamaged(t *testing.T) {
 		"of another ID": replace(`"facts":{"id":"sha256:a"`, `"facts":{"id":"sha256:c"`), "huge": bytes.Repeat([]byte(" "), 2<<20),
 		"without a place": replace(`"dir":"/opt/maca-2"`, `"dir":""`),
 	} {
-		if err := os.WriteFile(file, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, file, text, 0o600)
 		if got, ok := c.Get(key); ok {
 			t.Errorf("%s: %+v", name, got)
 		}
@@ -140,9 +136,7 @@ func TestCacheDamaged(t *testing.T) {
 
 func TestCacheUnwritable(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "f")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, file, "", 0o600)
 	key, facts := some("sha256:a")
 	c := image.Cache{Dir: filepath.Join(file, "cache")}
 	if err := c.Put(key, facts); !errors.Is(err, syscall.ENOTDIR) || !strings.Contains(err.Error(), file) {
@@ -177,9 +171,7 @@ func TestCachePruned(t *testing.T) {
 	fresh := filepath.Join(c.Dir, "."+filepath.Base(kept(t, c)[1])+".123.tmp")
 	alien := filepath.Join(c.Dir, "alien.json")
 	for _, name := range []string{left, fresh, alien} {
-		if err := os.WriteFile(name, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, name, "", 0o600)
 	}
 	dated(left, begin)
 	dated(alien, begin.Add(-time.Hour))

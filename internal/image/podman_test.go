@@ -17,6 +17,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/image"
 	"github.com/metax-ctk/container-toolkit/test/needs"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // podman is a program that prints what a test needs; the directory is what it mounts.
@@ -175,9 +176,7 @@ func TestPodmanLeft(t *testing.T) {
 	}
 	// A record that the toolkit has not written is not passed to podman.
 	for _, text := range []string{"--all", strings.Repeat("g", 64), bare + "x"} {
-		if err := os.WriteFile(filepath.Join(source.Dir, "podman-mounted"), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, filepath.Join(source.Dir, "podman-mounted"), text, 0o600)
 		p.said = nil
 		if _, err := image.Read(t.Context(), source, "x", image.Cache{}, nil); err != nil || len(p.said) != 3 {
 			t.Errorf("%q: %q, %v", text, p.said, err)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
 	"github.com/metax-ctk/container-toolkit/internal/edits"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // serve answers on a socket with net/http, as the daemon does.
@@ -116,12 +117,7 @@ func TestAsk(t *testing.T) {
 				"metax-tech.com-gpu.json": `{"kind":"metax-tech.com/gpu","cdiVersion":"0.7.0","devices":[{"name":"` + device + `","containerEdits":{"env":["A=1"]}}]}`,
 			} {
 				path := filepath.Join(dir, file)
-				if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				testfile.Write(t, path, text, 0o644)
 			}
 			a := <-setup{
 				sockets: []string{socket}, config: filepath.Join(dir, "daemon.json"),
@@ -144,9 +140,7 @@ func TestLists(t *testing.T) {
 	dir, yaml, broken, open := t.TempDir(), t.TempDir(), t.TempDir(), t.TempDir()
 	const spec = `{cdiVersion: 0.7.0, kind: metax-tech.com/gpu, containerEdits: {env: [A=1]}, devices: [{name: "0", containerEdits: {env: [A=1]}}, {name: GPU-1, containerEdits: {env: [A=1]}}]}`
 	for path, text := range map[string]string{dir + "/metax-tech.com-gpu.json": spec, yaml + "/node.yaml": spec, broken + "/gpu.json": spec[:90], open + "/gpu.json": spec} {
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, path, text, 0o644)
 	}
 	if err := os.Chmod(open+"/gpu.json", 0o666); err != nil {
 		t.Fatal(err)
@@ -209,9 +203,7 @@ func TestByName(t *testing.T) {
 func TestCompareUnreachable(t *testing.T) {
 	dir := t.TempDir()
 	driver := filepath.Join(dir, "closed", "mxdriver")
-	if err := os.MkdirAll(driver, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Mkdir(t, driver, 0o755)
 	const name = "metax-tech.com/gpu=GPU-1"
 	d := Daemon{info: info{CDISpecDirs: []string{dir}}, resolved: map[string]resolution{}}
 	e := &specs.ContainerEdits{Mounts: []*specs.Mount{{HostPath: driver}}}
@@ -249,9 +241,7 @@ func TestCompareUnknown(t *testing.T) {
 	t.Cleanup(func() { docker.specDirs = usual })
 	docker.specDirs = []string{t.TempDir()}
 	text := `{"cdiVersion": "0.7.0", "kind": "metax-tech.com/gpu", "devices": [{"name": "0", "containerEdits": {"env": ["A=1"]}}]}`
-	if err := os.WriteFile(filepath.Join(docker.specDirs[0], "a.json"), []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, filepath.Join(docker.specDirs[0], "a.json"), text, 0o644)
 	outgrown := edits.Edits{Names: []string{"metax-tech.com/gpu=0"}, Devices: []edits.Device{{HostPath: "/dev/dri/card1"}}}
 	for name, d := range map[string]Daemon{"no daemon": <-Ask(""), "no directories": {}} {
 		if err := d.Compare(outgrown); err != nil {
@@ -265,12 +255,7 @@ func TestCompare(t *testing.T) {
 	dev := t.TempDir()
 	for _, name := range []string{"dri/card1", "dri/card2", "mxcd", "mxdriver"} {
 		path := filepath.Join(dev, "dev", name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, path, "", 0o644)
 	}
 	at := func(names ...string) (out []edits.Device) {
 		for _, name := range names {
@@ -303,9 +288,7 @@ func TestCompare(t *testing.T) {
 			text := `{"cdiVersion": "0.7.0", "kind": "metax-tech.com/gpu", "devices": [{"name": "GPU-1", "containerEdits": {"deviceNodes": [` + strings.Join(nodes, ",") +
 				`], "mounts": [{"hostPath": "` + filepath.Join(dev, "dev", tc.mount) + `", "containerPath": "/opt"}]}}]}`
 			if tc.spec != "" {
-				if err := os.WriteFile(filepath.Join(dir, "a.json"), []byte(text), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				testfile.Write(t, filepath.Join(dir, "a.json"), text, 0o644)
 			}
 			err := Daemon{info: info{CDISpecDirs: []string{dir}}}.Compare(edits.Edits{Names: []string{names}, Devices: tc.devices})
 			got := ""

@@ -18,6 +18,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/config"
 	"github.com/metax-ctk/container-toolkit/test/needs"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 	"github.com/metax-ctk/container-toolkit/test/trusted"
 )
 
@@ -122,9 +123,7 @@ func TestUnsafe(t *testing.T) {
 			if err := os.Mkdir(dir, 0o700); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(dir+"/victim", []byte("mine"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testfile.Write(t, dir+"/victim", "mine", 0o600)
 			path := dir + "/log"
 			if err := make(dir, path); errors.Is(err, os.ErrPermission) {
 				t.Skip("needs root, to give the file away")
@@ -153,9 +152,7 @@ const nobody = 65534
 func TestForOthers(t *testing.T) {
 	needs.Root(t, "to be another user")
 	path := filepath.Join(trusted.Dir(t), "log")
-	if err := os.WriteFile(path, nil, 0o640); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, "", 0o640)
 	for origin, want := range map[string]int{config.Path: 0, "--gpus-log-level": 1} {
 		c := settings("info", "text", path)
 		c.Level.Origin, c.File.Origin = origin, config.Path

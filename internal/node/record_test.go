@@ -3,13 +3,13 @@
 package node_test
 
 import (
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/metax-ctk/container-toolkit/internal/node"
 	"github.com/metax-ctk/container-toolkit/test/simtest"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // TestRecordVerdicts: a recorded verdict that the driver's own files share is cleared by them;
@@ -20,9 +20,7 @@ func TestRecordVerdicts(t *testing.T) {
 	root := simtest.Write(t, tree)
 	at := node.Selector{Root: root.Dir()}
 	active := func(number string) {
-		if err := os.WriteFile(root.Join(at3+"active"), []byte(number+"\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, root.Join(at3+"active"), number+"\n", 0o644)
 	}
 	healthy := func(when string, want bool) {
 		t.Helper()
@@ -71,9 +69,7 @@ func TestRecordVersions(t *testing.T) {
 		`"apiVersion": "metax-ctk/v2"`:                   true,
 	} {
 		record := strings.Replace(string(written), `"apiVersion": "metax-ctk/v1"`, text, 1)
-		if err := os.WriteFile(root.Join(node.RecordPath), []byte(record), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, root.Join(node.RecordPath), record, 0o644)
 		got, err := node.Selector{Root: root.Dir()}.Load(t.Context())
 		if err != nil {
 			t.Fatal(err)

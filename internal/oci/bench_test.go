@@ -5,11 +5,11 @@ package oci_test
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/metax-ctk/container-toolkit/internal/oci"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // large is docker's config.json with enough variables to have 40 kB.
@@ -52,9 +52,7 @@ func BenchmarkBundle(b *testing.B) {
 	path := filepath.Join(dir, "config.json")
 	for b.Loop() {
 		// Included, because stopping the timer costs more than that.
-		if err := os.WriteFile(path, text, 0o600); err != nil {
-			b.Fatal(err)
-		}
+		testfile.Write(b, path, text, 0o600)
 		bundle, err := oci.Open(filepath.Join(dir, "config.json"))
 		if err != nil {
 			b.Fatal(err)

@@ -20,15 +20,14 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/atomicfile"
 	"github.com/metax-ctk/container-toolkit/internal/oci"
 	"github.com/metax-ctk/container-toolkit/test/needs"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 func bundle(t *testing.T, text []byte) (dir, path string) {
 	t.Helper()
 	dir = t.TempDir()
 	path = filepath.Join(dir, "config.json")
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, text, 0o600)
 	return dir, path
 }
 
@@ -142,9 +141,7 @@ func TestFlushTwice(t *testing.T) {
 	if data, err := os.ReadFile(path); err != nil || string(data) != `{"process":{"env":["A=1","B=2"]}}` {
 		t.Errorf("%s, %v", data, err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "other"), []byte(`{}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, filepath.Join(dir, "other"), `{}`, 0o600)
 	if err := os.Rename(filepath.Join(dir, "other"), path); err != nil {
 		t.Fatal(err)
 	}
@@ -231,9 +228,7 @@ func TestFlushFails(t *testing.T) {
 			dir := mounted(t)
 			path := filepath.Join(dir, "config.json")
 			text := engineConfig(t, "docker")
-			if err := os.WriteFile(path, text, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testfile.Write(t, path, text, 0o600)
 			tc.spoil(t, dir)
 			if err := edit(t, dir, gpus(8)); !errors.Is(err, tc.want) || !strings.Contains(err.Error(), path) {
 				t.Errorf("%v; want %v that names the file", err, tc.want)

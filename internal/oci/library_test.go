@@ -5,7 +5,6 @@ package oci_test
 import (
 	"encoding/json"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,17 +18,14 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/oci"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 var engines = []string{"docker", "containerd", "podman", "crio"}
 
 func engineConfig(t testing.TB, name string) []byte {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("testdata", name+".json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
+	return testfile.Read(t, filepath.Join("testdata", name+".json"))
 }
 
 func look(t testing.TB) oci.Looker {

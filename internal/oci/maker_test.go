@@ -12,6 +12,8 @@ import (
 	rspec "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 	cdispecs "tags.cncf.io/container-device-interface/specs-go"
+
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // maker generates random configs and edits.
@@ -41,9 +43,7 @@ func newMaker(t testing.TB) *maker {
 	if err := unix.Mkfifo(filepath.Join(dir, "fifo"), 0o640); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink("/dev/null", filepath.Join(dir, "link")); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Symlink(t, "/dev/null", filepath.Join(dir, "link"))
 	m.hosts = []string{
 		"/dev/null", "/dev/null", "/dev/null", "/dev/zero", "/dev/full", "/dev/tty", filepath.Join(dir, "fifo"),
 		filepath.Join(dir, "link"), filepath.Join(dir, "none"), dir,

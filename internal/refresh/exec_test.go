@@ -11,6 +11,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/health"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 	"github.com/metax-ctk/container-toolkit/test/trusted"
 )
 
@@ -22,9 +23,7 @@ func TestExec(t *testing.T) {
 	write := func(mode os.FileMode) {
 		t.Helper()
 		os.Remove(program)
-		if err := os.WriteFile(program, []byte(fmt.Sprintf("#!/bin/sh\necho \"$#: $*, $HOME$SECRET\" >%s\n", out)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, program, fmt.Sprintf("#!/bin/sh\necho \"$#: $*, $HOME$SECRET\" >%s\n", out), 0o600)
 		if err := os.Chmod(program, mode); err != nil {
 			t.Fatal(err)
 		}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/metax-ctk/container-toolkit/test/needs"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // realRuntimes returns runc and crun of each suite that test/e2e/run has unpacked. Each
@@ -150,12 +151,8 @@ func TestBundlesOfRealRuntimes(t *testing.T) {
 
 func writeBundle(t *testing.T, dir, file, mark string) {
 	t.Helper()
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Mkdir(t, dir, 0o755)
 	text := fmt.Sprintf(`{"ociVersion":"1.0.2","process":{"cwd":"/","args":["true"],"user":{"uid":0,"gid":0}},`+
 		`"root":{"path":"/none"},"mounts":[],"linux":{"namespaces":[{"type":"of-%s-end"}]}}`, mark)
-	if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, filepath.Join(dir, file), text, 0o644)
 }

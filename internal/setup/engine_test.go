@@ -18,6 +18,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/backup"
 	"github.com/metax-ctk/container-toolkit/internal/engine"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // newHost makes a host of files by their paths; a path that ends in a slash is a
@@ -27,18 +28,12 @@ func newHost(t *testing.T, files map[string]string) Host {
 	dir := t.TempDir()
 	for path, text := range files {
 		at := filepath.Join(dir, path)
-		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Mkdir(t, filepath.Dir(at), 0o755)
 		if strings.HasSuffix(path, "/") {
-			if err := os.MkdirAll(at, 0o755); err != nil {
-				t.Fatal(err)
-			}
+			testfile.Mkdir(t, at, 0o755)
 			continue
 		}
-		if err := os.WriteFile(at, []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, at, text, 0o755)
 	}
 	root, err := hostfs.New(dir)
 	if err != nil {

@@ -3,13 +3,13 @@
 package setup
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/metax-ctk/container-toolkit/internal/holders/procfs"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // TestInUse reads configurations of engines of which metax-runtime is the default, or not.
@@ -25,12 +25,7 @@ func TestInUse(t *testing.T) {
 		dir := t.TempDir()
 		for path, text := range map[string]string{"usr/bin/dockerd": "", "etc/docker/daemon.json": text} {
 			at := filepath.Join(dir, path)
-			if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(at, []byte(text), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			testfile.Write(t, at, text, 0o755)
 		}
 		root, err := hostfs.New(dir)
 		if err != nil {

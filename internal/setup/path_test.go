@@ -4,25 +4,19 @@ package setup
 
 import (
 	"errors"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metax-ctk/container-toolkit/internal/backup"
 	"github.com/metax-ctk/container-toolkit/internal/engine"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // link makes a symbolic link in a host.
 func link(t *testing.T, h Host, target, at string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(h.Root.Join(at)), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(target, h.Root.Join(at)); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Symlink(t, target, h.Root.Join(at))
 }
 
 // TestAt: links in another root's tree lead to the tree's files, never to this

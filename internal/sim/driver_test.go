@@ -4,7 +4,6 @@ package sim_test
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/test/simtest"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // seen is the node that the kernel's files of a host show.
@@ -78,10 +78,7 @@ func TestDriverImage(t *testing.T) {
 			t.Errorf("there is no %s", name)
 		}
 	}
-	text, err := os.ReadFile(filepath.Join(host.Dir(), "lib/modules/6.8.0-31-generic/updates/metax.ko"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testfile.Read(t, filepath.Join(host.Dir(), "lib/modules/6.8.0-31-generic/updates/metax.ko"))
 	info, err := sysfs.Modinfo(text)
 	if err != nil || info["name"] != "metax" || info["version"] != "4.0.0" || info["vermagic"][:17] != "6.8.0-31-generic " {
 		t.Errorf("%v %v", info, err)

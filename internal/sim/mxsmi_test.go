@@ -21,6 +21,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/test/golden"
 	"github.com/metax-ctk/container-toolkit/test/simtest"
 	"github.com/metax-ctk/container-toolkit/test/standin"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // written writes the files that the mx-smi of a node's host reads, and returns the
@@ -186,18 +187,13 @@ func TestMXSMISize(t *testing.T) {
 func TestMXSMIFacts(t *testing.T) {
 	root := written(t, simtest.Node(t, "c500-1"))
 	file := filepath.Join(root, "opt/mxdriver/share/mx-smi/node.txt")
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testfile.Text(t, file)
 	for _, tt := range []struct{ from, to, want string }{
 		{" Available ", " Unavailable ", " Unavailable (UUID: "},
 		{"\ngpu ", "\ncpu ", "mx-smi: " + file + ": line 7: it is not a line of the facts"},
 	} {
-		edited := strings.Replace(string(text), tt.from, tt.to, 1)
-		if err := os.WriteFile(file, []byte(edited), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		edited := strings.Replace(text, tt.from, tt.to, 1)
+		testfile.Write(t, file, edited, 0o644)
 		if out, stderr, _ := smi(t, root, "-L"); !strings.Contains(out+stderr, tt.want) {
 			t.Errorf("%q: %s%s", tt.from, out, stderr)
 		}

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // Another user can have made anything by the name that everybody knows.
@@ -28,9 +30,7 @@ func TestTemporaryDirTaken(t *testing.T) {
 				t.Fatal(err)
 			}
 			if name == "and all after" {
-				if err := os.WriteFile(known, nil, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				testfile.Write(t, known, "", 0o600)
 			}
 			dir, err := temporaryDir(shared)
 			if err != nil {

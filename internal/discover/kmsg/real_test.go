@@ -18,6 +18,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/discover/kmsg"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/test/needs"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // device is the kernel's log of this machine.
@@ -131,9 +132,7 @@ func crash(t *testing.T) {
 	}
 	copy(program[24:32], bytes.Repeat([]byte{0}, 8)) // e_entry of a 64-bit ELF file
 	path := filepath.Join(t.TempDir(), crasher)
-	if err := os.WriteFile(path, program, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, program, 0o755)
 	cmd := exec.Command("sh", "-c", `ulimit -c 0; exec "$0"`, path)
 	cmd.Dir = filepath.Dir(path)
 	err = cmd.Run()

@@ -16,6 +16,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/test/simtest"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // inspect reads the default installation of a host.
@@ -150,16 +151,12 @@ func TestInspectSpecial(t *testing.T) {
 		t.Fatal(err)
 	}
 	huge := []byte(lib{soname: "libhuge.so"}.file().Data)
-	if err := os.WriteFile(h.Join("/opt/maca-3/lib/libhuge.so"), huge, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, h.Join("/opt/maca-3/lib/libhuge.so"), huge, 0o644)
 	if err := os.Truncate(h.Join("/opt/maca-3/lib/libhuge.so"), 1<<40); err != nil {
 		t.Fatal(err)
 	}
 	version := append([]byte("Version:3.3\n"), make([]byte, 1<<20)...)
-	if err := os.WriteFile(h.Join("/opt/maca-3/Version.txt"), version, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, h.Join("/opt/maca-3/Version.txt"), version, 0o644)
 	if err := os.Truncate(h.Join("/opt/maca-3/Version.txt"), 1<<40); err != nil {
 		t.Fatal(err)
 	}
@@ -202,9 +199,7 @@ func FuzzTexts(f *testing.F) {
 	h := simtest.Write(f, tree)
 	f.Fuzz(func(t *testing.T, version, conf []byte) {
 		for name, data := range map[string][]byte{"/opt/maca-3/Version.txt": version, "/etc/ld.so.conf": conf} {
-			if err := os.WriteFile(h.Join(name), data, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			testfile.Write(t, h.Join(name), data, 0o644)
 		}
 		i, err := maca.List(h, "").Choose("")
 		if err != nil || (i.Version == "") != (len(i.Warnings) == 1) || strings.ContainsAny(strings.Join(i.Warnings, ""), "\n\x1b") {

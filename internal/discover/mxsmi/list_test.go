@@ -3,7 +3,6 @@
 package mxsmi
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,17 +11,14 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/test/gputest"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // sample returns the text of a file in testdata. It is real output unless its first
 // lines say otherwise.
 func sample(t testing.TB, name string) string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
+	return testfile.Text(t, filepath.Join("testdata", name))
 }
 
 func TestParseListSample(t *testing.T) {

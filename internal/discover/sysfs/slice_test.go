@@ -4,7 +4,6 @@ package sysfs_test
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/test/gputest"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // sliced is host with the first GPU in slice mode: sGPU 0, and sGPU 10, which has its
@@ -293,9 +293,7 @@ func TestReadManySlices(t *testing.T) {
 		t.Fatal(err)
 	}
 	for k := range 2000 {
-		if err := os.MkdirAll(fmt.Sprintf("%s/%s/sgpu/sgpu%d", dir, second, k), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Mkdir(t, fmt.Sprintf("%s/%s/sgpu/sgpu%d", dir, second, k), 0o755)
 	}
 	root, err := hostfs.New(dir)
 	if err != nil {

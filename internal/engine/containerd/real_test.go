@@ -18,6 +18,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/engine/containerd"
 	"github.com/metax-ctk/container-toolkit/test/enginetest"
 	"github.com/metax-ctk/container-toolkit/test/needs"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // realContainerd is a containerd that test/e2e/run has unpacked.
@@ -83,12 +84,7 @@ func (j realContainerd) dump(t *testing.T, in containerd.Input) ([]byte, error) 
 		if f.Text == nil {
 			continue
 		}
-		if err := os.MkdirAll(filepath.Dir(f.Path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(f.Path, f.Text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, f.Path, f.Text, 0o600)
 	}
 	return j.run("--config", in.Path, "config", "dump")
 }

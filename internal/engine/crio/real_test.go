@@ -4,7 +4,6 @@ package crio_test
 
 import (
 	"bytes"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -17,6 +16,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/engine/crio"
 	"github.com/metax-ctk/container-toolkit/internal/engine/dropin"
 	"github.com/metax-ctk/container-toolkit/test/needs"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // program is the CRI-O that test/e2e/run has built.
@@ -83,12 +83,7 @@ func judge(t *testing.T, program string, in crio.Input) (effective, string) {
 			f.Path = crio.Main // has to be there
 		}
 		path := filepath.Join(dir, f.Path)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, f.Text, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, path, f.Text, 0o644)
 	}
 	var out, errs bytes.Buffer
 	c := exec.Command(program, "--config", filepath.Join(dir, crio.Main), "--config-dir", filepath.Join(dir, crio.DropInDir), "config")

@@ -4,7 +4,6 @@ package docker_test
 
 import (
 	"errors"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/engine/docker"
 	"github.com/metax-ctk/container-toolkit/test/enginetest"
 	"github.com/metax-ctk/container-toolkit/test/needs"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // realEngines are the commands of the dockerds that test/e2e/run has unpacked.
@@ -48,9 +48,7 @@ func (j realDockerd) refuses(t *testing.T, text []byte) string {
 	t.Helper()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "daemon.json")
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, text, 0o600)
 	args := []string{"--validate", "--userland-proxy=false"}
 	if j.version.Before(23, 0) {
 		// It cannot only look: it starts, and fails at the next thing it needs.

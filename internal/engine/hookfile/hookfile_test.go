@@ -4,7 +4,6 @@ package hookfile_test
 
 import (
 	"errors"
-	"os"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -13,16 +12,14 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/engine/dropin"
 	"github.com/metax-ctk/container-toolkit/internal/engine/hookfile"
 	"github.com/metax-ctk/container-toolkit/internal/jsontree"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // TestText compares Text with the files that the package installs.
 func TestText(t *testing.T) {
 	for _, stage := range []hookfile.Stage{hookfile.Precreate, hookfile.Prestart} {
-		want, err := os.ReadFile("../../../packaging/hooks.d/" + stage.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if d := cmp.Diff(string(want), string(hookfile.Text(stage, "/usr/bin/metax-hook"))); d != "" {
+		want := testfile.Text(t, "../../../packaging/hooks.d/"+stage.Name())
+		if d := cmp.Diff(want, string(hookfile.Text(stage, "/usr/bin/metax-hook"))); d != "" {
 			t.Errorf("%s: %s", stage, d)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/engine/podman"
 	"github.com/metax-ctk/container-toolkit/internal/jsontree"
 	"github.com/metax-ctk/container-toolkit/test/needs"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // roots are the root directories with a Podman that test/e2e/run has unpacked.
@@ -90,12 +91,7 @@ func stage(t *testing.T, root string, in podman.Input, args ...string) map[strin
 	}
 	for _, f := range append(append(files, in.DropIns...), in.Hooks...) {
 		path := filepath.Join(dir, f.Path)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, f.Text, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, path, f.Text, 0o755)
 	}
 	c := exec.Command("unshare", append([]string{"--mount", "sh", "-c", enter, "sh", root, dir, out}, args...)...)
 	if text, err := c.CombinedOutput(); err != nil {
@@ -107,11 +103,8 @@ func stage(t *testing.T, root string, in podman.Input, args ...string) map[strin
 		t.Fatal(err)
 	}
 	for _, e := range entries {
-		text, err := os.ReadFile(filepath.Join(out, e.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		wrote[e.Name()] = strings.TrimSpace(string(text))
+		text := testfile.Text(t, filepath.Join(out, e.Name()))
+		wrote[e.Name()] = strings.TrimSpace(text)
 	}
 	return wrote
 }

@@ -5,12 +5,13 @@ package devcgroup
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 func TestFind(t *testing.T) {
@@ -19,9 +20,7 @@ func TestFind(t *testing.T) {
 	for _, name := range []string{
 		"devices/docker/c0ffee", "unified/docker/c0ffee", "unified/machine.slice/libpod-c0ffee.scope/container", "inner/c0ffee", "devices/user", "unified/user",
 	} {
-		if err := os.MkdirAll(dir(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Mkdir(t, dir(name), 0o755)
 	}
 	mount := func(root, at, fstype, options string) string {
 		return fmt.Sprintf("30 20 0:26 %s %s rw - %s none %s\n", root, dir(at), fstype, options)

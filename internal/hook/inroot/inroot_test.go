@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/metax-ctk/container-toolkit/test/needs"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // tree makes files and links below a root, beside which stands a secret. A value that begins
@@ -28,14 +29,10 @@ func tree(t testing.TB, files map[string]string) (*Root, string) {
 	}
 	for path, text := range all {
 		path = filepath.Join(dir, "root", path)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Mkdir(t, filepath.Dir(path), 0o755)
 		target, link := strings.CutPrefix(text, "->")
 		if link {
-			if err := os.Symlink(strings.ReplaceAll(target, "$OUT", out), path); err != nil {
-				t.Fatal(err)
-			}
+			testfile.Symlink(t, strings.ReplaceAll(target, "$OUT", out), path)
 		} else if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -272,9 +269,7 @@ func TestMounted(t *testing.T) {
 	needRoot(t)
 	dir := t.TempDir()
 	for _, name := range []string{"plain", "itself/below", "memory"} {
-		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Mkdir(t, filepath.Join(dir, name), 0o755)
 	}
 	itself, memory := filepath.Join(dir, "itself"), filepath.Join(dir, "memory")
 	t.Cleanup(func() { // a failed test's dirt

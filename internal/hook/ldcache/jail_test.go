@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/metax-ctk/container-toolkit/test/needs"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 func needRoot(t *testing.T) {
@@ -186,10 +187,7 @@ func TestHostLdconfig(t *testing.T) {
 		t.Skip("needs glibc on this machine:", err)
 	}
 	defer program.Close()
-	data, err := os.ReadFile(program.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := testfile.Read(t, program.Name())
 	for name, c := range map[string]struct {
 		text string
 		mode os.FileMode

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/metax-ctk/container-toolkit/internal/hook/inroot"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 func tree(t testing.TB, files map[string]string) *inroot.Root {
@@ -16,14 +17,10 @@ func tree(t testing.TB, files map[string]string) *inroot.Root {
 	dir := t.TempDir()
 	for path, text := range files {
 		path = filepath.Join(dir, path)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Mkdir(t, filepath.Dir(path), 0o755)
 		target, link := strings.CutPrefix(text, "->")
 		if link {
-			if err := os.Symlink(target, path); err != nil {
-				t.Fatal(err)
-			}
+			testfile.Symlink(t, target, path)
 		} else if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/hook/mount"
 	"github.com/metax-ctk/container-toolkit/test/oldkernel"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // kernels are this machine's and those of oldkernel.
@@ -77,11 +78,7 @@ func TestMount(t *testing.T) {
 
 func mounts(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
+	return testfile.Text(t, "/proc/self/mountinfo")
 }
 
 // TestMountDeep: mounts below a source are included only if deep, and are then
@@ -100,9 +97,7 @@ func TestMountDeep(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer unix.Unmount(sub, unix.MNT_DETACH)
-				if err := os.WriteFile(filepath.Join(sub, "deep"), nil, 0o666); err != nil {
-					t.Fatal(err)
-				}
+				testfile.Write(t, filepath.Join(sub, "deep"), "", 0o666)
 				c := start(t, plan{Look: []string{"/opt/maca/sub", "/opt/maca/sub/deep"}}, false)
 				_ = node
 				if got := c.hook(t, order{Kernel: kernel, Deep: deep, Binds: map[string]string{"/opt/maca": dir}}); got != "" {
@@ -224,9 +219,7 @@ func TestMountInside(t *testing.T) {
 	needRoot(t)
 	node, dir := host(t)
 	root := rootfs(t, false)
-	if err := os.Symlink("/../../etc", filepath.Join(root, "opt/link")); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Symlink(t, "/../../etc", filepath.Join(root, "opt/link"))
 	c := start(t, plan{Rootfs: root, Tmpfs: []string{"/mem"}, Look: []string{"/etc/maca", "/mem/dri/renderD128"}}, false)
 	if got := c.hook(t, order{Nodes: map[string]string{"/mem/dri/renderD128": node}, Binds: map[string]string{"/opt/link/maca": dir}}); got != "" {
 		t.Fatal(got)
@@ -311,16 +304,12 @@ func TestMountStacked(t *testing.T) {
 				_, dir := host(t)
 				for i, at := range tt.stack {
 					at = filepath.Join(dir, at)
-					if err := os.MkdirAll(at, 0o777); err != nil {
-						t.Fatal(err)
-					}
+					testfile.Mkdir(t, at, 0o777)
 					if err := unix.Mount("none", at, "tmpfs", 0, ""); err != nil {
 						t.Fatal(err)
 					}
 					defer unix.Unmount(at, unix.MNT_DETACH)
-					if err := os.WriteFile(filepath.Join(at, fmt.Sprint("file", i)), nil, 0o666); err != nil {
-						t.Fatal(err)
-					}
+					testfile.Write(t, filepath.Join(at, fmt.Sprint("file", i)), "", 0o666)
 				}
 				top := "/opt/maca/" + tt.stack[len(tt.stack)-1]
 				file := fmt.Sprint(top, "/file", len(tt.stack)-1)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/hook/inroot"
 	"github.com/metax-ctk/container-toolkit/test/needs"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // TestCreateTargetMoved puts links to a volume below the directory and to above it in
@@ -20,17 +21,13 @@ func TestCreateTargetMoved(t *testing.T) {
 	needs.Root(t, "to mount")
 	top := t.TempDir()
 	above, volume := filepath.Join(top, "above"), filepath.Join(top, "above/volume")
-	if err := os.MkdirAll(volume, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Mkdir(t, volume, 0o755)
 	if err := unix.Mount("none", volume, "tmpfs", 0, ""); err != nil {
 		t.Fatal(err)
 	}
 	defer unix.Unmount(volume, unix.MNT_DETACH)
 	for name, target := range map[string]string{"in": "volume", "out": "../..", "root": "/"} {
-		if err := os.Symlink(target, filepath.Join(above, name)); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Symlink(t, target, filepath.Join(above, name))
 	}
 	dir, err := os.Open(above)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metax-ctk/container-toolkit/internal/hostfs/hosttree"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // TestChange changes a tree on disk, twice, and back; what neither tree has stays.
@@ -28,9 +29,7 @@ func TestChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{"same": "changed by another", "sys/b/other": ""} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, filepath.Join(dir, name), text, 0o644)
 	}
 	original := names(t, dir)
 	for range 2 {

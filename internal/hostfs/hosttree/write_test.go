@@ -16,6 +16,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs/hosttree"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 var small = hosttree.Tree{
@@ -67,9 +68,7 @@ func TestAdd(t *testing.T) {
 	if err != nil || strings.Join(left, " ") != "/dev/dri/own" {
 		t.Errorf("after the removal there are %q, %v", left, err)
 	}
-	if err := os.Symlink(outside, filepath.Join(dir, "opt")); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Symlink(t, outside, filepath.Join(dir, "opt"))
 	if err := small.Add(dir); err == nil {
 		t.Error("a tree was written through a link out of the directory")
 	}
@@ -191,10 +190,7 @@ func TestWriteUnprivileged(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	data, err := os.ReadFile(filepath.Join(dir, "dev/dri/renderD128"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := testfile.Read(t, filepath.Join(dir, "dev/dri/renderD128"))
 	if !strings.HasPrefix(string(data), hostfs.PlaceholderTag) {
 		t.Errorf("dev/dri/renderD128 holds %q; want a placeholder", data)
 	}
@@ -231,9 +227,7 @@ func copyFile(to, from string) error {
 func TestWriteRefuses(t *testing.T) {
 	full := t.TempDir()
 	mine := filepath.Join(full, "mine")
-	if err := os.WriteFile(mine, []byte("mine"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, mine, "mine", 0o644)
 	for _, tt := range []struct {
 		name, dir string
 		tree      hosttree.Tree

@@ -16,6 +16,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/lease/ledger"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // fresh returns a ledger with one lease, "a", and its directory.
@@ -89,18 +90,12 @@ func names(t *testing.T, dir string, want ...string) {
 
 func put(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, text, 0o644)
 }
 
 func text(t *testing.T, path string) string {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
+	return testfile.Text(t, path)
 }
 
 func TestReadNothing(t *testing.T) {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/lease/ledger"
 	"github.com/metax-ctk/container-toolkit/test/needs"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 func TestUnsafe(t *testing.T) {
@@ -30,9 +31,7 @@ func TestUnsafe(t *testing.T) {
 	}
 	link := func(t *testing.T, path string) {
 		t.Helper()
-		if err := os.Symlink(move(t, path), path); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Symlink(t, move(t, path), path)
 	}
 	fifo := func(t *testing.T, path string) {
 		t.Helper()

@@ -4,7 +4,6 @@ package picture_test
 
 import (
 	"bytes"
-	"os"
 	"strings"
 	"testing"
 
@@ -12,15 +11,13 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/internal/topology/picture"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // TestPublishedNICs compares the cells of c500-8 with the published topo -n of its host, of
 // GPUs and network cards with each other.
 func TestPublishedNICs(t *testing.T) {
-	published, err := os.ReadFile("../../discover/mxsmi/testdata/topo-c500-nics.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	published := testfile.Read(t, "../../discover/mxsmi/testdata/topo-c500-nics.txt")
 	node, err := sim.Node("c500-8")
 	if err != nil {
 		t.Fatal(err)

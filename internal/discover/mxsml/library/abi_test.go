@@ -4,7 +4,6 @@ package library
 
 import (
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"reflect"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/test/needs"
 	"github.com/metax-ctk/container-toolkit/test/standin"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // structures are those of the header, with the C names of their fields in order.
@@ -67,9 +67,7 @@ func TestLayout(t *testing.T) {
 	needs.Compiler(t)
 	dir := standin.Source(t)
 	file, out := filepath.Join(dir, "layout.c"), filepath.Join(dir, "layout")
-	if err := os.WriteFile(file, []byte(program.String()), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, file, program.String(), 0o644)
 	if text, err := exec.Command("gcc", "-Wall", "-Werror", "-o", out, file).CombinedOutput(); err != nil {
 		t.Fatalf("compile layout.c: %v\n%s", err, text)
 	}
@@ -85,14 +83,11 @@ func TestLayout(t *testing.T) {
 // TestSymbols: the stand-in library has every function that is called, so that no test
 // passes because one is missing.
 func TestSymbols(t *testing.T) {
-	source, err := os.ReadFile(filepath.Join(standin.Source(t), "mxsml.c"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := testfile.Text(t, filepath.Join(standin.Source(t), "mxsml.c"))
 	seen := map[string]bool{}
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[functions]()) {
 		name := field.Tag.Get("c")
-		if !strings.Contains(string(source), name+"(") {
+		if !strings.Contains(source, name+"(") {
 			t.Errorf("the stand-in has no %q for %s", name, field.Name)
 		}
 		if seen[name] {

@@ -23,6 +23,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/test/simtest"
 	"github.com/metax-ctk/container-toolkit/test/standin"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // program is metax-mxsml as metax-ctk runs it. It fails the test if a process of it
@@ -113,9 +114,7 @@ func TestUnusable(t *testing.T) {
 	for name, prepare := range map[string]func() string{
 		"a text": func() string { return other },
 		"the simulated tree's": func() string {
-			if err := os.WriteFile(other, []byte(tree["opt/mxdriver/lib/libmxsml.so"].(sim.File).Data), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			testfile.Write(t, other, tree["opt/mxdriver/lib/libmxsml.so"].(sim.File).Data, 0o644)
 			return other
 		},
 		"without mxSmlInit": func() string {
@@ -125,9 +124,7 @@ func TestUnusable(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := os.WriteFile(other, []byte("#!/bin/sh\n"), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			testfile.Write(t, other, "#!/bin/sh\n", 0o755)
 			_, err := mxsml.Reader{Run: run, Path: prepare()}.Read(t.Context())
 			if !errors.Is(err, mxsml.ErrUnusable) {
 				t.Errorf("error is %v", err)
@@ -149,9 +146,7 @@ func TestUnusable(t *testing.T) {
 			t.Fatal(err)
 		}
 		data = bytes.ReplaceAll(data, []byte("\x00libc.so.6\x00"), []byte("\x00libc.so.x\x00"))
-		if err := os.WriteFile(lib, data, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, lib, data, 0o755)
 		_, err = mxsml.Reader{Run: run, Path: lib}.Read(t.Context())
 		if err == nil || errors.Is(err, mxsml.ErrUnusable) || !strings.Contains(err.Error(), "libc.so.x") {
 			t.Errorf("error is %v, want one that names libc.so.x", err)

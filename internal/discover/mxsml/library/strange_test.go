@@ -15,6 +15,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/test/simtest"
 	"github.com/metax-ctk/container-toolkit/test/standin"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // TestStrange: values that the library cannot mean are left out, and no others.
@@ -119,13 +120,8 @@ func TestLimited(t *testing.T) {
 		{"limited 0 100 A\nlimited 1 100 A\nlimited 2 100 A", []bool{false, false, false}, `GPU 0000:00:00.0 is unhealthy: libmxsml reports "A"`},
 	} {
 		lib := standin.Build(t, t.TempDir(), n)
-		text, err := os.ReadFile(lib + ".txt")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(lib+".txt", append(text, test.limited+"\n"...), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		text := testfile.Read(t, lib+".txt")
+		testfile.Write(t, lib+".txt", append(text, test.limited+"\n"...), 0o644)
 		a := read(t, run, lib)
 		var healthy []bool
 		for _, g := range a.Node().GPUs {
