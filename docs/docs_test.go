@@ -16,6 +16,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/test/golden"
 	"github.com/metax-ctk/container-toolkit/test/programs"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // pages are all that a person reads; cli.md is made from the commands.
@@ -52,18 +53,14 @@ func TestExamples(t *testing.T) {
 	}
 	// No example starts a container; that the client of docker is there does not depend on
 	// this machine.
-	if err := os.WriteFile(filepath.Join(bin, "docker"), []byte("#!/bin/sh\nexit 1\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, filepath.Join(bin, "docker"), "#!/bin/sh\nexit 1\n", 0o755)
 	seen := 0
 	for _, page := range pages(t) {
 		t.Run(page, func(t *testing.T) {
 			text := readFile(t, page)
 			dir := t.TempDir()
 			if m := example.FindStringSubmatch(text); m != nil {
-				if err := os.WriteFile(filepath.Join(dir, "mini.json"), []byte(m[1]), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				testfile.Write(t, filepath.Join(dir, "mini.json"), m[1], 0o644)
 			}
 			// Pages about metax-docker have a node to show it on.
 			env := []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + dir}
@@ -96,9 +93,7 @@ func TestExamples(t *testing.T) {
 				return "```console\n" + out.String() + "```"
 			})
 			if *golden.Update {
-				if err := os.WriteFile(page, []byte(fresh), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				testfile.Write(t, page, fresh, 0o644)
 			} else if d := cmp.Diff(text, fresh); d != "" {
 				t.Errorf("not what the programs print (make docs):\n%s", d)
 			}
@@ -206,9 +201,5 @@ func TestVolume(t *testing.T) {
 
 func readFile(t *testing.T, path string) string {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
+	return testfile.Text(t, path)
 }

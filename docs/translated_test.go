@@ -6,12 +6,12 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"testing"
 
 	"github.com/metax-ctk/container-toolkit/test/golden"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // translated says of each English page which text its translation was last brought up to.
@@ -37,9 +37,7 @@ func TestTranslated(t *testing.T) {
 		fmt.Fprintf(&want, "%s %x\n", filepath.Base(page), sum[:6])
 	}
 	if *golden.Update {
-		if err := os.WriteFile(translated, want.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, translated, want.Bytes(), 0o644)
 	}
 	have := readFile(t, translated)
 	for line := range bytes.Lines(want.Bytes()) {

@@ -4,21 +4,19 @@ package main
 
 import (
 	"context"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // TestDoctorsCommands: metax-ctk takes every command of its own that a finding names. None is
 // carried out.
 func TestDoctorsCommands(t *testing.T) {
-	text, err := os.ReadFile("../../internal/doctor/testdata/commands.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	text := testfile.Text(t, "../../internal/doctor/testdata/commands.txt")
+	lines := strings.Split(strings.TrimSpace(text), "\n")
 	if len(lines) < 15 {
 		t.Fatalf("only %d commands", len(lines))
 	}

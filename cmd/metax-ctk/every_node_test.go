@@ -3,7 +3,6 @@
 package main
 
 import (
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/metax-ctk/container-toolkit/internal/child"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // What a command does with a node that is not a host: it answers, or it says in one
@@ -102,9 +102,7 @@ func TestEveryNode(t *testing.T) {
 	snapshot, _ := taken(t, deps{Run: child.Tool}, root)
 	save := func(name, text string) string {
 		file := filepath.Join(t.TempDir(), name)
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, file, text, 0o644)
 		return file
 	}
 	output := func(args ...string) string {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/config"
 	"github.com/metax-ctk/container-toolkit/test/simtest"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 	"github.com/metax-ctk/container-toolkit/test/trusted"
 )
 
@@ -20,9 +21,7 @@ func TestHealthExec(t *testing.T) {
 	_, tree := simtest.Host(t, "c500-8")
 	root, dir := simtest.Write(t, tree).Dir(), trusted.Dir(t)
 	program, ran := filepath.Join(dir, "program"), filepath.Join(dir, "ran")
-	if err := os.WriteFile(program, []byte("#!/bin/sh\necho run >>"+ran+"\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, program, "#!/bin/sh\necho run >>"+ran+"\n", 0o755)
 	settings, err := config.Load("config.toml", []byte("[health]\nexec = '"+program+"'\n"), func(string) string { return "" })
 	if err != nil {
 		t.Fatal(err)

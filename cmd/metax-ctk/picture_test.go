@@ -5,7 +5,6 @@ package main
 import (
 	"encoding/xml"
 	"fmt"
-	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/internal/svg"
 	"github.com/metax-ctk/container-toolkit/internal/topology/picture"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // The size of a character in the picture of a terminal, in pixels.
@@ -55,10 +55,7 @@ func topologyPicture(t *testing.T) string {
 // TestReadmePictures: the pictures of how things are fit a screen.
 func TestReadmePictures(t *testing.T) {
 	for _, name := range []string{"topology.svg", "parts.svg"} {
-		text, err := os.ReadFile("../../docs/" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := testfile.Read(t, "../../docs/"+name)
 		var root struct {
 			Width  int    `xml:"width,attr"`
 			Height int    `xml:"height,attr"`

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"os"
 	"os/user"
 	"path/filepath"
 	"slices"
@@ -24,6 +23,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/ps"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // TestOccupancyJSON decodes what ps prints as metax-docker does.
@@ -45,9 +45,7 @@ func TestOccupancyJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(root, assign.Dir, "leases.json"), state, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, filepath.Join(root, assign.Dir, "leases.json"), state, 0o600)
 	text := output(t, "--root", root, "ps", "-o", "json")
 	for i := 0; i < maxAttempts && late(text); i++ {
 		text = output(t, "--root", root, "ps", "-o", "json")

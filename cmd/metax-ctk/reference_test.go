@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/metax-ctk/container-toolkit/test/golden"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // TestReference keeps the pages in docs that are made from the commands equal to what the
@@ -100,10 +100,7 @@ Made from the commands themselves (%[2]smake docs%[2]s).
 // TestChineseReference demands that the Chinese page has every command with its usage and
 // its options, and no others.
 func TestChineseReference(t *testing.T) {
-	have, err := os.ReadFile("../../docs/zh/cli.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	have := testfile.Text(t, "../../docs/zh/cli.md")
 	usage, option := regexp.MustCompile("(?m)^`(metax-ctk .*)`$"), regexp.MustCompile("`--([a-z-]+)")
 	parts := func(page string) map[string][]string {
 		found := map[string][]string{}
@@ -128,7 +125,7 @@ func TestChineseReference(t *testing.T) {
 		}
 		return found
 	}
-	if diff := cmp.Diff(parts(reference(t)), parts(string(have))); diff != "" {
+	if diff := cmp.Diff(parts(reference(t)), parts(have)); diff != "" {
 		t.Errorf("docs/zh/cli.md (-commands +page):\n%s", diff)
 	}
 }

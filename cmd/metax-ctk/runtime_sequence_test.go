@@ -18,6 +18,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/pelletier/go-toml/v2"
+
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 var (
@@ -175,12 +177,8 @@ func programHost(t *testing.T) string {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	for _, name := range []string{"metax-runtime", "metax-hook"} {
-		if err := os.MkdirAll(dir+"/usr/bin", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(dir+"/usr/bin/"+name, nil, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Mkdir(t, dir+"/usr/bin", 0o755)
+		testfile.Write(t, dir+"/usr/bin/"+name, "", 0o755)
 	}
 	return dir
 }

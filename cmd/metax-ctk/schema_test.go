@@ -28,6 +28,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/top"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 	"github.com/metax-ctk/container-toolkit/test/golden"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // documentKind is a kind of JSON document: the type of its value, and command lines that
@@ -256,10 +257,7 @@ const schemaDir = "../../docs/schemas"
 func TestSchemas(t *testing.T) {
 	pages := map[string]string{}
 	for _, page := range []string{"../../docs/node.md", "../../docs/zh/node.md"} {
-		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := testfile.Read(t, page)
 		pages[page] = string(text)
 	}
 	schemas, err := filepath.Abs(schemaDir)
@@ -274,9 +272,7 @@ func TestSchemas(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"metax-runtime", "metax-hook", "dockerd"} {
-		if err := os.WriteFile(filepath.Join(root, "usr/bin", name), nil, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, filepath.Join(root, "usr/bin", name), "", 0o755)
 	}
 	other := filepath.Join(self, "other.json")
 	if code, _, said := ctk(t, deps{}, "--node", "c500-8-pcie", "cdi", "generate", "--output", other); code != 0 {
@@ -291,9 +287,7 @@ func TestSchemas(t *testing.T) {
 		file := filepath.Join(schemas, kind+".json")
 		text := additive(t, schemaOf(t, kind, kinds[kind].value))
 		if *golden.Update {
-			if err := os.WriteFile(file, text, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			testfile.Write(t, file, text, 0o644)
 		}
 		have, err := os.ReadFile(file)
 		if err != nil || !bytes.Equal(have, text) {

@@ -22,6 +22,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/test/simtest"
 	"github.com/metax-ctk/container-toolkit/test/standin"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 func TestParseSize(t *testing.T) {
@@ -101,9 +102,7 @@ func TestSGPUByLibrary(t *testing.T) {
 	}
 
 	// No libmxsml: mx-smi, which changes the tree.
-	if err := os.WriteFile(lib, []byte("no library"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, lib, "no library", 0o755)
 	out, errs, code = sliced(t, library, root, "create", "2", "--compute", "20", "--vram", "2G", "--alias", "y")
 	if code != 0 || !strings.Contains(out, " y ") {
 		t.Errorf("exit code %d: %s%s", code, out, errs)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/completion"
 	"github.com/metax-ctk/container-toolkit/test/shells"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // TestShells has each shell complete command lines.
@@ -52,8 +53,6 @@ func install(t *testing.T, name string) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	if err := os.Symlink(self, filepath.Join(dir, name)); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Symlink(t, self, filepath.Join(dir, name))
 	t.Setenv("PATH", dir+string(filepath.ListSeparator)+os.Getenv("PATH"))
 }

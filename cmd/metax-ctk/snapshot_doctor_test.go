@@ -14,6 +14,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/child"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs/hosttree"
 	"github.com/metax-ctk/container-toolkit/internal/node"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // What doctor finds on a host it finds on its snapshot.
@@ -59,9 +60,7 @@ func TestReplayRoot(t *testing.T) {
 		tr["etc/containers"] = hosttree.Dir{}
 	})
 	conf := filepath.Join(root, "etc/containers/containers.conf")
-	if err := os.WriteFile(conf, []byte("[engine]\nhooks_dir = [\""+root+"/etc/hooks\"]\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, conf, "[engine]\nhooks_dir = [\""+root+"/etc/hooks\"]\n", 0o644)
 	d := deps{Run: func(ctx context.Context, path string, args ...string) ([]byte, error) {
 		out, err := child.Tool(ctx, path, args...)
 		return append(out, ("# " + path + "\n")...), err
@@ -92,9 +91,7 @@ func TestReplayRoot(t *testing.T) {
 			t.Error("doctor's part has no command of the host")
 		}
 		file := filepath.Join(t.TempDir(), "report.txt")
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, file, text, 0o600)
 		code, found, said := ctk(t, deps{}, "--node", file, "doctor")
 		if healthy := code == 0 && strings.Contains(found, ", 0 findings"); healthy != there {
 			t.Errorf("a spec is there: %v; doctor of the snapshot: %s%s", there, found, said)

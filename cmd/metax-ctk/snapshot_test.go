@@ -22,6 +22,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/snapshot"
 	"github.com/metax-ctk/container-toolkit/test/simtest"
 	"github.com/metax-ctk/container-toolkit/test/standin"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // simulated writes the host of a simulated node, changed by edit.
@@ -277,15 +278,12 @@ func TestSnapshotFile(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v; want mode 0600", info.Mode(), err)
 	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testfile.Text(t, file)
 	code, out, said := ctk(t, deps{Run: child.Tool}, "--root", root, "snapshot", "-")
 	if code != 0 || said != "" {
 		t.Errorf("exit code %d: %s", code, said)
 	}
-	if diff := cmp.Diff(string(text), out); diff != "" {
+	if diff := cmp.Diff(text, out); diff != "" {
 		t.Errorf("another time (-first +second):\n%s", diff)
 	}
 	code, listed, said := ctk(t, deps{In: strings.NewReader(out)}, "--node", "-", "device", "list")
@@ -312,10 +310,7 @@ func TestBugreport(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("exit code %d: %s", code, said)
 	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testfile.Read(t, file)
 	node, err := sim.Node("c500-8")
 	if err != nil {
 		t.Fatal(err)

@@ -8,14 +8,14 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // TestEnvFile: docker reads the file after us, so that it cannot be a pipe.
 func TestEnvFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "env")
-	if err := os.WriteFile(file, []byte("A=1\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, file, "A=1\n", 0o600)
 	if text, err := envFile(file); text != "A=1\n" || err != nil {
 		t.Errorf("%q, %v", text, err)
 	}

@@ -5,7 +5,6 @@ package main
 import (
 	"errors"
 	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -21,6 +20,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/lease/ledger"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // Docker is run only with all leases that were taken for it; where it does not come to run,
@@ -82,12 +82,8 @@ func TestBecome(t *testing.T) {
 // to.
 func TestEngine(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.Symlink("real.sock", filepath.Join(dir, "link.sock")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "real.sock"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Symlink(t, "real.sock", filepath.Join(dir, "link.sock"))
+	testfile.Write(t, filepath.Join(dir, "real.sock"), "", 0o600)
 	usual := assign.Resolve(containerd.Socket)
 	for _, test := range []struct {
 		client, env string

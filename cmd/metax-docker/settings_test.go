@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 	"github.com/metax-ctk/container-toolkit/test/trusted"
 )
 
@@ -33,13 +34,9 @@ func TestBrokenSettings(t *testing.T) {
 	dir := trusted.Dir(t)
 	path := filepath.Join(dir, "config.toml")
 	docker := filepath.Join(dir, "docker")
-	if err := os.WriteFile(docker, []byte("#!/bin/sh\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, docker, "#!/bin/sh\n", 0o755)
 	t.Setenv("PATH", dir)
-	if err := os.WriteFile(path, []byte("[docker]\nclinet = \"podman\"\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, "[docker]\nclinet = \"podman\"\n", 0o644)
 	for _, args := range [][]string{{"ps"}, {"run", "image"}, {"compose", "ps"}} {
 		if code, said, client := wrapped(t, path, args...); client != docker || !strings.Contains(said, "warning: read configuration "+path) || !strings.Contains(said, "clinet") {
 			t.Errorf("%q: exit %d, client %q, said %s", args, code, client, said)
@@ -56,14 +53,10 @@ func TestStrangersSettings(t *testing.T) {
 	dir := trusted.Dir(t)
 	path := filepath.Join(dir, "config.toml")
 	for _, name := range []string{"docker", "strange"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, filepath.Join(dir, name), "#!/bin/sh\n", 0o755)
 	}
 	t.Setenv("PATH", dir)
-	if err := os.WriteFile(path, []byte("[docker]\nclient = \"strange\"\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, "[docker]\nclient = \"strange\"\n", 0o644)
 	strange := filepath.Join(dir, "strange")
 	if _, said, client := wrapped(t, path, "ps"); client != strange {
 		t.Fatalf("the user's own file: client %q, said %s", client, said)

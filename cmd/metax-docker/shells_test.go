@@ -14,6 +14,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/completion"
 	"github.com/metax-ctk/container-toolkit/test/needs"
 	"github.com/metax-ctk/container-toolkit/test/shells"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // TestShells has each shell complete command lines with the words of every docker.
@@ -24,9 +25,7 @@ func TestShells(t *testing.T) {
 		t.Fatal(err)
 	}
 	bin := t.TempDir()
-	if err := os.Symlink(self, filepath.Join(bin, "metax-docker")); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Symlink(t, self, filepath.Join(bin, "metax-docker"))
 	t.Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	t.Setenv("METAX_CTK_NODE", "c500-8")
 	t.Setenv("DOCKER_HOST", "unix:///nonexistent/docker.sock")
@@ -102,9 +101,7 @@ func realDockers(t *testing.T) map[string]string {
 		}
 		client := filepath.Join(t.TempDir(), "docker")
 		script := fmt.Sprintf("#!/bin/sh\nexec %s --library-path %s %s \"$@\"\n", loader[0], strings.Join(libraries, ":"), path)
-		if err := os.WriteFile(client, []byte(script), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, client, script, 0o755)
 		found[filepath.Base(root)] = client
 	}
 	if len(found) == 0 {

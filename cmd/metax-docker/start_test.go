@@ -20,6 +20,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 	"github.com/metax-ctk/container-toolkit/test/simtest"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // desk is a host on which a container was made by flags for one GPU, and a client.
@@ -138,9 +139,7 @@ func record(t *testing.T, tree sim.Tree, n gpu.Node) {
 func TestStartMoved(t *testing.T) {
 	bin := t.TempDir()
 	for _, client := range []string{"docker", "podman", "nerdctl"} {
-		if err := os.WriteFile(filepath.Join(bin, client), nil, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, filepath.Join(bin, client), "", 0o755)
 	}
 	before := simtest.Node(t, "c500-8")
 	after := simtest.Node(t, "c500-8")
@@ -201,9 +200,7 @@ func TestStartMoved(t *testing.T) {
 // refusal.
 func TestHint(t *testing.T) {
 	bin := filepath.Join(t.TempDir(), "docker")
-	if err := os.WriteFile(bin, nil, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, bin, "", 0o755)
 	_, tree := simtest.Host(t, "c500-8")
 	const hint = "metax-docker: the image names no MXMACA of its own. To use the host's: --maca (for every run, or to hide this line: maca.default in config.toml)\n"
 	for name, tc := range map[string]struct {

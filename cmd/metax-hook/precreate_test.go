@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // specs writes a CDI spec whose only device is /dev/null under another name.
@@ -20,9 +22,7 @@ func specs(t *testing.T, edits string) string {
 	t.Helper()
 	dir := t.TempDir()
 	text := fmt.Sprintf(`{"cdiVersion": "0.7.0", "kind": "metax-tech.com/gpu", "devices": [{"name": "0", "containerEdits": %s}]}`, edits)
-	if err := os.WriteFile(filepath.Join(dir, "gpu.json"), []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, filepath.Join(dir, "gpu.json"), text, 0o644)
 	return dir
 }
 
@@ -95,9 +95,7 @@ func TestPrecreate(t *testing.T) {
 func TestPrecreateYAML(t *testing.T) {
 	dir := t.TempDir()
 	const spec = "cdiVersion: 0.6.0\nkind: vendor.com/nic\ndevices:\n- {name: a, containerEdits: {env: [NIC=1]}}\n"
-	if err := os.WriteFile(filepath.Join(dir, "nic.yaml"), []byte(spec), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, filepath.Join(dir, "nic.yaml"), spec, 0o644)
 	got, err := precreated(t, `{"annotations": {"cdi.k8s.io/a": "vendor.com/nic=a"}, "process": {}}`, dir)
 	if err != nil || !strings.Contains(got, `"NIC=1"`) {
 		t.Errorf("%s, %v", got, err)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/config"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // numbers returns the device nodes in a configuration as path to "major:minor".
@@ -176,14 +177,10 @@ func TestDefaultMACA(t *testing.T) {
 			}
 			dir := scene(t, `{"linux": {}, `+tc.config+`}`)
 			for _, path := range []string{"/bundle/rootfs/opt", "/bundle/rootfs/usr"} {
-				if err := os.MkdirAll(dir+path, 0o755); err != nil {
-					t.Fatal(err)
-				}
+				testfile.Mkdir(t, dir+path, 0o755)
 			}
 			if tc.link != "" {
-				if err := os.Symlink(tc.link, dir+"/bundle/rootfs/opt/maca"); err != nil {
-					t.Fatal(err)
-				}
+				testfile.Symlink(t, tc.link, dir+"/bundle/rootfs/opt/maca")
 			}
 			if tc.none {
 				if err := os.Remove(dir + "/cdi/maca.json"); err != nil {

@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/metax-ctk/container-toolkit/test/needs"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 	"github.com/metax-ctk/container-toolkit/test/trusted"
 )
 
@@ -35,21 +36,12 @@ func scene(t *testing.T, config string) (dir string) {
 
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o640); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, text, 0o640)
 }
 
 func read(t *testing.T, path string) string {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
+	return testfile.Text(t, path)
 }
 
 // TestSameProcess: the engine's child is the low-level runtime, so the engine can kill
@@ -80,9 +72,7 @@ func TestSameProcess(t *testing.T) {
 // process is left, and the bundle has the requested edits.
 func TestHangs(t *testing.T) {
 	dir := scene(t, asking)
-	if err := os.WriteFile(dir+"/bin/runc", []byte("#!/bin/sh\necho \"$$ hangs\"\nwhile :; do read line; done\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, dir+"/bin/runc", "#!/bin/sh\necho \"$$ hangs\"\nwhile :; do read line; done\n", 0o755)
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		cmd := exec.Command("metax-runtime", "create", "--bundle", dir+"/bundle", "x")
 		never, err := cmd.StdinPipe()
@@ -133,9 +123,7 @@ func testInherits(t *testing.T, dir string) {
 		"while read -r key value; do case $key in Uid:|Gid:|Groups:|Sig[BIC]*|Cap*|NoNewPrivs:|Seccomp:|THP*) echo \"$key $value\" ;; esac; done </proc/$$/status\n" +
 		// Others than the process itself may read its slack only as root.
 		"ls -l /proc/$$/fd\nfor file in oom_score_adj timerslack_ns; do read -r value </proc/$$/$file; echo $file $value; done\n"
-	if err := os.WriteFile(dir+"/bin/runc", []byte(show), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, dir+"/bin/runc", show, 0o755)
 	var got [2]string
 	for i, program := range []string{dir + "/bin/runc", "metax-runtime"} {
 		out, err := exec.Command("sh", "-c", "ulimit -Sn 99; trap '' HUP INT; umask 027; cd "+dir+"; exec 3</dev/null 7</dev/zero\n"+

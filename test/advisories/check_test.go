@@ -3,13 +3,14 @@
 package advisories
 
 import (
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 func TestCheck(t *testing.T) {
@@ -35,9 +36,7 @@ func TestCheck(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			for name, text := range map[string]string{"list": list, "linked": c.linked} {
-				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				testfile.Write(t, filepath.Join(dir, name), text, 0o644)
 			}
 			if c.commit == "" {
 				c.commit = "2026-01-31"

@@ -18,6 +18,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/test/needs"
 	"github.com/metax-ctk/container-toolkit/test/programs"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // run runs the demo with its output in a pipe. The only engine that answers is the script
@@ -33,9 +34,7 @@ func run(t *testing.T, podman string) string {
 		if name == "podman" && podman != "" {
 			script = podman
 		}
-		if err := os.WriteFile(filepath.Join(engines, name), []byte(script), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, filepath.Join(engines, name), script, 0o755)
 	}
 	demo := exec.Command("./run")
 	demo.Env = append(os.Environ(), "BIN="+bin, "PATH="+engines+":"+os.Getenv("PATH"),
@@ -76,12 +75,9 @@ case $1 in import) cat >`+dir+`/image.tar ;; esac
 	if !strings.Contains(out, "$ "+last+"\n") {
 		t.Errorf("the last command does not run:\n%s", out)
 	}
-	calls, err := os.ReadFile(filepath.Join(dir, "calls"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	calls := testfile.Text(t, filepath.Join(dir, "calls"))
 	var engine []string
-	for _, call := range strings.Split(strings.TrimSpace(string(calls)), "\n") {
+	for _, call := range strings.Split(strings.TrimSpace(calls), "\n") {
 		if word, _, _ := strings.Cut(call, " "); word != "info" && word != "version" && !strings.HasSuffix(call, "--help") {
 			engine = append(engine, call)
 		}

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // slack is by how many lines a bound may exceed what is there, so that not every commit edits
@@ -21,13 +23,10 @@ const slack = 300
 // TestMost: no side has more lines of code than its bound, and no bound is far from what there
 // is.
 func TestMost(t *testing.T) {
-	data, err := os.ReadFile("most")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := testfile.Text(t, "most")
 	form := regexp.MustCompile(`^([0-9]+) ([a-z0-9/ ]+): \S`)
 	bounds := 0
-	for line := range strings.Lines(string(data)) {
+	for line := range strings.Lines(data) {
 		if strings.HasPrefix(line, "#") {
 			continue
 		}

@@ -3,11 +3,12 @@
 package needs
 
 import (
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // mostForRoot is how many tests the list for root has. It may only get smaller: what can run
@@ -16,13 +17,10 @@ const mostForRoot = 128
 
 // TestList: each line of the list for root names a test that there is, and a reason.
 func TestList(t *testing.T) {
-	data, err := os.ReadFile("root")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := testfile.Text(t, "root")
 	line := regexp.MustCompile(`^(\S+) (Test\w+): \S.*$`)
 	tests := 0
-	for text := range strings.Lines(string(data)) {
+	for text := range strings.Lines(data) {
 		text = strings.TrimSuffix(text, "\n")
 		if strings.HasPrefix(text, "#") {
 			continue
@@ -53,11 +51,8 @@ func declares(t *testing.T, dir, test string) bool {
 		t.Fatal(err)
 	}
 	for _, file := range files {
-		code, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if strings.Contains(string(code), "\nfunc "+test+"(t *testing.T)") {
+		code := testfile.Text(t, file)
+		if strings.Contains(code, "\nfunc "+test+"(t *testing.T)") {
 			return true
 		}
 	}

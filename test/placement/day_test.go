@@ -3,13 +3,14 @@
 package placement
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // quads are nodes of two MetaXLink domains.
@@ -32,9 +33,7 @@ func TestReadJobs(t *testing.T) {
 		head + "2,1,1\n1,1,1\n":             nil,
 		head + "1,99999999999999999999,1\n": nil,
 	} {
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, file, text, 0o600)
 		got, err := ReadJobs(file)
 		if (err == nil) != (want != nil) {
 			t.Errorf("%q: %v", text, err)

@@ -8,7 +8,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -17,6 +16,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 const e2e = "../../k8s/test/e2e"
@@ -38,12 +39,9 @@ func choose(t *testing.T, program, rotation string, env ...string) (rows []strin
 // listed returns the rows of a file of patterns.
 func listed(t *testing.T, name string) (rows []string) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(e2e, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testfile.Text(t, filepath.Join(e2e, name))
 	pattern := regexp.MustCompile(`^\^(Test\w+)\$\n$`)
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(text) {
 		if strings.HasPrefix(line, "#") {
 			continue
 		}

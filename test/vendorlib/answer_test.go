@@ -22,6 +22,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/test/simtest"
 	"github.com/metax-ctk/container-toolkit/test/standin"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 	"github.com/metax-ctk/container-toolkit/test/vendorlib"
 )
 
@@ -136,7 +137,5 @@ func write(t *testing.T, file string, r recorded) {
 	if err := json.NewEncoder(&b).Encode(r); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, file, b.Bytes(), 0o644)
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/test/simtest"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 	"github.com/metax-ctk/container-toolkit/test/vendorlib"
 )
 
@@ -44,9 +45,7 @@ func TestSpoilt(t *testing.T) {
 		now := spoil(t, library)
 		if *update {
 			text, _ := json.MarshalIndent(now, "", " ")
-			if err := os.WriteFile(file, append(text, '\n'), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			testfile.Write(t, file, append(text, '\n'), 0o644)
 			known = now
 		}
 		if diff := cmp.Diff(known, now); diff != "" {
