@@ -3,7 +3,6 @@
 package charts
 
 import (
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,6 +12,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 const monitored = `dataExporter:
@@ -26,10 +27,7 @@ const monitored = `dataExporter:
 func TestMonitoring(t *testing.T) {
 	all := objects(t, mustRender(t, "1.34.4", monitored))
 
-	rules, err := os.ReadFile(extensions + "/files/rules.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	rules := testfile.Read(t, extensions+"/files/rules.yaml")
 	var want map[string]any
 	if err := yaml.Unmarshal(rules, &want); err != nil {
 		t.Fatal(err)
@@ -42,10 +40,7 @@ func TestMonitoring(t *testing.T) {
 		t.Error(d)
 	}
 
-	dashboard, err := os.ReadFile(extensions + "/files/dashboard.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dashboard := testfile.Read(t, extensions+"/files/dashboard.json")
 	shown := as[corev1.ConfigMap](t, all, "ConfigMap/metax-dashboards")
 	if d := cmp.Diff(map[string]string{"dashboard.json": string(dashboard)}, shown.Data); d != "" {
 		t.Error(d)

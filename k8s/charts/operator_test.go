@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -25,6 +24,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/metax-ctk/container-toolkit/test/golden"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 func renderOperator(t *testing.T, values string) *release.Release {
@@ -215,11 +215,7 @@ func addTo(base, more map[string]any) {
 
 func readText(t *testing.T, path string) string {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
+	return testfile.Text(t, path)
 }
 
 // TestOperatorObject has values, and a field of the ClusterOperator or of the values for the

@@ -5,7 +5,6 @@ package charts
 import (
 	"fmt"
 	"maps"
-	"os"
 	"path"
 	"regexp"
 	"slices"
@@ -17,6 +16,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
+
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // pages have the tables of the chart, in both languages.
@@ -26,11 +27,8 @@ var pages = []string{"../../docs/kubernetes-reference.md", "../../docs/zh/kubern
 // the last column, which is prose.
 func table(t *testing.T, page, name string) []string {
 	t.Helper()
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, below, ok := strings.Cut(string(text), "<!-- "+name+" -->\n")
+	text := testfile.Text(t, page)
+	_, below, ok := strings.Cut(text, "<!-- "+name+" -->\n")
 	if !ok {
 		t.Fatalf("%s has no table %s", page, name)
 	}
@@ -208,11 +206,8 @@ func TestPrintedConfigMaps(t *testing.T) {
 	found := map[string]int{}
 	for _, dir := range []string{"../../docs", "../../docs/zh"} {
 		for _, page := range []string{"kubernetes.md", "kubernetes-operator.md"} {
-			text, err := os.ReadFile(path.Join(dir, page))
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, b := range block.FindAllStringSubmatch(string(text), -1) {
+			text := testfile.Text(t, path.Join(dir, page))
+			for _, b := range block.FindAllStringSubmatch(text, -1) {
 				var c corev1.ConfigMap
 				if yaml.Unmarshal([]byte(b[1]), &c) == nil && len(c.Data) > 0 {
 					found[c.Kind+" "+c.Namespace+"/"+c.Name]++

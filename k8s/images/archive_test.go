@@ -4,7 +4,6 @@ package main
 
 import (
 	"bytes"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -12,6 +11,7 @@ import (
 	"helm.sh/helm/v3/pkg/chart/loader"
 
 	"github.com/metax-ctk/container-toolkit/k8s/internal/archive"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // TestArchives makes the archives of a source tree with two charts, twice.
@@ -38,10 +38,7 @@ func TestArchives(t *testing.T) {
 		t.Errorf("the second time it has other bytes: %s", d)
 	}
 
-	text, err := os.ReadFile(filepath.Join(dir, "first", "archives", "metax-k8s-images.1.2.3.arm64.run"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testfile.Read(t, filepath.Join(dir, "first", "archives", "metax-k8s-images.1.2.3.arm64.run"))
 	parts, _, err := archive.Open(bytes.NewReader(text), int64(len(text)))
 	if err != nil {
 		t.Fatal(err)

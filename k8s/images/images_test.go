@@ -25,6 +25,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
+
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // sources are two modules as in this repository, with a program each.
@@ -99,10 +101,7 @@ func TestSBOM(t *testing.T) {
 	if err := standIn(t).writeImage(out, plain); err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(filepath.Join(out, "plain-arm64.cdx.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testfile.Read(t, filepath.Join(out, "plain-arm64.cdx.json"))
 	var bom cdx.BOM
 	if err := json.Unmarshal(text, &bom); err != nil {
 		t.Fatal(err)
@@ -148,17 +147,12 @@ func TestDebian(t *testing.T) {
 	write(t, filepath.Join(tree, "usr", "share", "doc", "libx", "copyright"), "licence")
 	write(t, filepath.Join(tree, "usr", "share", "doc", "libx", "changelog.gz"), "changes")
 	write(t, filepath.Join(tree, "usr", "share", "lintian", "overrides", "libx"), "none")
-	if err := os.Symlink("libx.so.1.0", filepath.Join(tree, "lib", "libx.so.1")); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Symlink(t, "libx.so.1.0", filepath.Join(tree, "lib", "libx.so.1"))
 	deb := filepath.Join(dir, "x.deb")
 	if text, err := exec.Command("dpkg-deb", "--root-owner-group", "--build", tree, deb).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, text)
 	}
-	body, err := os.ReadFile(deb)
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := testfile.Read(t, deb)
 	sum := fmt.Sprintf("%x", sha256.Sum256(body))
 	if err := os.Rename(deb, filepath.Join(dir, sum+".deb")); err != nil {
 		t.Fatal(err)
@@ -234,12 +228,7 @@ func TestChoose(t *testing.T) {
 
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, text, 0o644)
 }
 
 // readIndex is the index of an image, which the layout's own index names.

@@ -4,7 +4,6 @@ package v1alpha1
 
 import (
 	"bytes"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -25,6 +24,8 @@ import (
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"k8s.io/apiserver/pkg/cel/environment"
 	"sigs.k8s.io/yaml"
+
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 const crdFile = "../../charts/metax-operator/crds/clusteroperators.yaml"
@@ -189,9 +190,6 @@ func TestVendor(t *testing.T) {
 
 func read(t *testing.T, path string) string {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testfile.Read(t, path)
 	return string(bytes.TrimPrefix(text, []byte("---\n")))
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 const fixture = "../../internal/objects/testdata/cluster.yaml"
@@ -27,9 +29,7 @@ func TestCommands(t *testing.T) {
 	t.Setenv("KUBECONFIG", "/nonexistent")
 	t.Setenv("HOME", t.TempDir())
 	empty := t.TempDir() + "/empty.yaml"
-	if err := os.WriteFile(empty, []byte("kind: List\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, empty, "kind: List\n", 0o644)
 	for _, test := range []struct {
 		line string
 		code int

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/metax-ctk/container-toolkit/test/golden"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 var pages = []string{"../../../docs/kubernetes-kubectl.md", "../../../docs/zh/kubernetes-kubectl.md"}
@@ -20,10 +20,7 @@ var pages = []string{"../../../docs/kubernetes-kubectl.md", "../../../docs/zh/ku
 func TestExamples(t *testing.T) {
 	block := regexp.MustCompile("(?s)```text\n\\$ kubectl metax ([^\n]*)\n(.*?)```")
 	for _, page := range pages {
-		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := testfile.Read(t, page)
 		found := 0
 		made := block.ReplaceAllStringFunc(string(text), func(example string) string {
 			found++
@@ -38,9 +35,7 @@ func TestExamples(t *testing.T) {
 			t.Errorf("%s has %d examples", page, found)
 		}
 		if *golden.Update {
-			if err := os.WriteFile(page, []byte(made), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			testfile.Write(t, page, made, 0o644)
 			text = []byte(made)
 		}
 		if diff := cmp.Diff(string(text), made); diff != "" {
@@ -63,12 +58,9 @@ func TestOptions(t *testing.T) {
 	}
 	walk(newApp(nil, nil).Commands)
 	for _, page := range pages {
-		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := testfile.Text(t, page)
 		got := map[string]bool{}
-		for line := range strings.Lines(string(text)) {
+		for line := range strings.Lines(text) {
 			if cell, _, ok := strings.Cut(strings.TrimPrefix(line, "| "), " |"); ok && strings.HasPrefix(line, "| `-") {
 				for _, m := range regexp.MustCompile("--([a-z-]+)").FindAllStringSubmatch(cell, -1) {
 					got[m[1]] = true

@@ -19,6 +19,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/device/inventory"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/device/plugin"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/reader"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // simulated writes a host tree and returns it.
@@ -48,9 +49,7 @@ func command(ctx context.Context, out io.Writer, args ...string) error {
 func TestCDICommand(t *testing.T) {
 	root, n := simulated(t, "c500-8")
 	to, hook := t.TempDir(), filepath.Join(t.TempDir(), "metax-hook")
-	if err := os.WriteFile(hook, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, hook, "", 0o600)
 	var out bytes.Buffer
 	args := []string{"cdi", "--root", root, "--spec-root", to, "--hook", hook, "--settle", "0", "--log-dir="}
 	if err := command(t.Context(), &out, args...); err != nil {

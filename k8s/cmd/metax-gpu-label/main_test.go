@@ -3,12 +3,12 @@
 package main
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // TestProgram labels a simulated host once, into a features file.
@@ -28,10 +28,7 @@ func TestProgram(t *testing.T) {
 	if err := newApp().Run([]string{"metax-gpu-label", "--root", root, "--output=nfd", "--nfd-file", file, "--product=mx-smi", "--once", "--log-dir="}); err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testfile.Read(t, file)
 	for _, line := range []string{"metax-tech.com/gpu.product=MXC550\n", "metax-tech.com/gpu.sriov=forbidden\n", "metax-tech.com/gpu.vfnum=0\n", "metax-tech.com/driver.ready=true\n"} {
 		if !strings.Contains(string(text), line) {
 			t.Errorf("no %s in\n%s", line, text)

@@ -3,18 +3,17 @@
 package main
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 func TestWrongOptions(t *testing.T) {
 	t.Setenv("METAX_OPERATOR_LOG_DIR", t.TempDir())
 	values := filepath.Join(t.TempDir(), "values.yaml")
-	if err := os.WriteFile(values, []byte("gpuDevise: {}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, values, "gpuDevise: {}\n", 0o600)
 	for _, test := range []struct{ args, want string }{
 		{"controller", `Required flag "namespace" not set`},
 		{"controller --namespace=a --values=/nonexistent", "no such file"},

@@ -26,6 +26,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
+
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 const program = "\x7fELF and the rest of a program"
@@ -111,9 +113,7 @@ func TestArchive(t *testing.T) {
 		t.Error("written again it has other bytes")
 	}
 	file := filepath.Join(t.TempDir(), "archive.run")
-	if err := os.WriteFile(file, text, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, file, text, 0o644)
 
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	defer server.Close()
@@ -196,10 +196,7 @@ func TestSaved(t *testing.T) {
 	if err := tarball.WriteToFile(plain, tag, one); err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(plain)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testfile.Read(t, plain)
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
 	if _, err := w.Write(text); err != nil {
@@ -208,9 +205,7 @@ func TestSaved(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "maca.tar.gz"), packed.Bytes(), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, filepath.Join(dir, "maca.tar.gz"), packed.Bytes(), 0o644)
 	if out, err := exec.Command("xz", "--keep", plain).CombinedOutput(); err != nil {
 		t.Fatalf("xz: %v: %s", err, out)
 	}
@@ -228,9 +223,7 @@ func TestSaved(t *testing.T) {
 			t.Errorf("%s: %v", file, err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, "text"), []byte("no image at all"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, filepath.Join(dir, "text"), "no image at all", 0o644)
 	if _, err := Saved(t.Context(), filepath.Join(dir, "text"), dir); err == nil || !strings.Contains(err.Error(), "read the images of ") {
 		t.Error(err)
 	}

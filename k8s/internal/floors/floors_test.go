@@ -8,7 +8,6 @@ import (
 	"errors"
 	"io"
 	"maps"
-	"os"
 	"os/exec"
 	"regexp"
 	"slices"
@@ -16,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 const (
@@ -116,12 +117,9 @@ func TestFloors(t *testing.T) {
 // TestPure looks at all that those packages depend on which docs/kubernetes-architecture.md
 // calls pure.
 func TestPure(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/kubernetes-architecture.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := testfile.Text(t, "../../../docs/kubernetes-architecture.md")
 	pkgs, used := list(t), map[string]bool{}
-	rows := regexp.MustCompile("(?m)^\\| `([^`]+)` \\| yes \\|").FindAllStringSubmatch(string(page), -1)
+	rows := regexp.MustCompile("(?m)^\\| `([^`]+)` \\| yes \\|").FindAllStringSubmatch(page, -1)
 	for _, row := range rows {
 		path := "k8s/" + row[1]
 		for _, found := range doors(pkgs, path, used) {

@@ -3,13 +3,13 @@
 package label
 
 import (
-	"os"
 	"regexp"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 var row = regexp.MustCompile("(?m)^\\| `([a-z]+\\.[a-z.]+)` \\|")
@@ -17,10 +17,7 @@ var row = regexp.MustCompile("(?m)^\\| `([a-z]+\\.[a-z.]+)` \\|")
 // documented returns the labels in the table of a page.
 func documented(t *testing.T, page string) (names []string) {
 	t.Helper()
-	text, err := os.ReadFile("../../../docs/" + page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testfile.Read(t, "../../../docs/"+page)
 	for _, m := range row.FindAllSubmatch(text, -1) {
 		names = append(names, protocol.LabelPrefix+string(m[1]))
 	}

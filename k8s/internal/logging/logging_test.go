@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/urfave/cli/v2"
 
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 	"github.com/metax-ctk/container-toolkit/test/trusted"
 )
 
@@ -99,9 +100,7 @@ func TestBadFlags(t *testing.T) {
 // TestUnwritable: the program goes on, and says once why there is no file.
 func TestUnwritable(t *testing.T) {
 	file := filepath.Join(trusted.Dir(t), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, file, "", 0o600)
 	out, err := run(t, "--log-dir", file+"/dir")
 	if err != nil || strings.Count(out, "the log goes to standard output only") != 1 || strings.Count(out, "\n") != 5 {
 		t.Errorf("%v: %s", err, out)
@@ -112,9 +111,7 @@ func TestRotation(t *testing.T) {
 	dir := trusted.Dir(t)
 	now := time.Date(2026, 11, 23, 10, 0, 0, 0, time.UTC) // a Monday; weeks begin on Thursday
 	for _, name := range []string{"other.2020-01-02T00Z.log", "metax-gpu-device.x.log", "metax-gpu-device.2020-01-02T00Z.txt"} {
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, filepath.Join(dir, name), "", 0o600)
 	}
 	line := func(text string) {
 		t.Helper()

@@ -4,7 +4,6 @@ package objects
 
 import (
 	"encoding/json"
-	"os"
 	"testing"
 	"time"
 
@@ -19,6 +18,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 	"github.com/metax-ctk/container-toolkit/test/golden"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // TestFixture makes testdata/cluster.yaml, which the tests of several packages read: a cluster
@@ -174,10 +174,7 @@ func event(namespace, kind, of, name, reason, message string, second int) corev1
 
 // TestParse reads the fixture: what has nothing to do with GPUs is gone.
 func TestParse(t *testing.T) {
-	text, err := os.ReadFile("testdata/cluster.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testfile.Read(t, "testdata/cluster.yaml")
 	o, err := Parse(text)
 	if err != nil {
 		t.Fatal(err)

@@ -5,23 +5,19 @@ package protocol
 import (
 	"errors"
 	"maps"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // served is what metax-exporter serves by its own test.
 func served(t testing.TB) []byte {
 	t.Helper()
-	text, err := os.ReadFile("../exporter/metrics/testdata/in-use.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
+	return testfile.Read(t, "../exporter/metrics/testdata/in-use.txt")
 }
 
 func TestParseClocks(t *testing.T) {

@@ -5,13 +5,13 @@ package protocol_test
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"testing"
 
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol/foreign"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 const uuid = "GPU-3fd4ee8f-169c-6d31-f9dc-c2a90a441f1b"
@@ -274,11 +274,8 @@ func parsers(t *testing.T) (names []string) {
 			t.Fatal(files, err)
 		}
 		for _, file := range files {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, m := range regexp.MustCompile(`(?m)^func (Parse\w+)\(`).FindAllStringSubmatch(string(text), -1) {
+			text := testfile.Text(t, file)
+			for _, m := range regexp.MustCompile(`(?m)^func (Parse\w+)\(`).FindAllStringSubmatch(text, -1) {
 				names = append(names, m[1])
 			}
 		}

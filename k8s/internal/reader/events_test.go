@@ -5,12 +5,13 @@ package reader
 import (
 	"context"
 	"net"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 func listen(socket string) (net.Listener, error) { return net.Listen("unix", socket) }
@@ -51,9 +52,7 @@ func TestEvents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "card1"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, filepath.Join(dir, "card1"), "", 0o600)
 	<-events
 }
 
@@ -69,9 +68,7 @@ func TestNotes(t *testing.T) {
 		name string
 		want bool
 	}{{"tty9", false}, {"renderD128", true}, {"mxcd", true}, {"null", false}} {
-		if err := os.WriteFile(filepath.Join(dir, test.name), []byte("x"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, filepath.Join(dir, test.name), "x", 0o600)
 		n, err := f.Read(buffer)
 		if err != nil || isGPUNode(buffer[:n]) != test.want {
 			t.Errorf("%s: %v, %v", test.name, err, !test.want)
@@ -80,9 +77,7 @@ func TestNotes(t *testing.T) {
 	if _, err := openNotes([]string{dir + "/absent"}); err == nil {
 		t.Error("there is nothing to watch")
 	}
-	if err := os.Symlink(dir, dir+"/link"); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Symlink(t, dir, dir+"/link")
 	if _, err := openNotes([]string{dir + "/link"}); err == nil {
 		t.Error("a link was followed")
 	}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // follow lets a KernelLog of a boot read the records, as the kernel gives them, to their end,
@@ -81,9 +82,7 @@ func TestKernelLog(t *testing.T) {
 	if got := strings.Count(log.String(), "the driver reports"); got != 3 { // the first of each kind, in each boot
 		t.Errorf("logged %d times:\n%s", got, log.String())
 	}
-	if err := os.WriteFile(state, []byte(`{"boot":"b","gpus":[{"bdf":"0000:0e:00.0"}]}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, state, `{"boot":"b","gpus":[{"bdf":"0000:0e:00.0"}]}`, 0o600)
 	if diff := cmp.Diff(map[gpu.BDF]float64{at0e: 2}, follow(t, state, "b", &log, records(1, 2)...)); diff != "" {
 		t.Error(diff)
 	}

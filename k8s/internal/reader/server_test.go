@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -23,6 +22,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/health"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 var quiet = slog.New(slog.DiscardHandler)
@@ -222,9 +222,7 @@ func TestNoInterval(t *testing.T) {
 // TestClient asks a Server over its socket, which goes away and comes back.
 func TestClient(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s")
-	if err := os.WriteFile(filepath.Join(filepath.Dir(socket), "other"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, filepath.Join(filepath.Dir(socket), "other"), "", 0o600)
 	f := &fake{node: report(t, "c500-8").Node}
 	serve := func() (stop func()) {
 		ctx, cancel := context.WithCancel(t.Context())

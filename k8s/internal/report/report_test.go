@@ -3,7 +3,6 @@
 package report
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // root is a host with reports as files.
@@ -19,12 +19,7 @@ func root(t *testing.T, files map[string]string) *hostfs.Root {
 	dir := t.TempDir()
 	for name, text := range files {
 		name = filepath.Join(dir, Dir, name)
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, name, text, 0o644)
 	}
 	host, err := hostfs.New(dir)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 func TestDir(t *testing.T) {
@@ -43,13 +44,9 @@ func TestDir(t *testing.T) {
 	for name, text := range map[string]string{
 		"SGPU-3": file("d", "theirs").String(), "broken": "compute=x", ".hidden": file("e", "ours").String(),
 	} {
-		if err := os.WriteFile(filepath.Join(at, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, filepath.Join(at, name), text, 0o644)
 	}
-	if err := os.Symlink("SGPU-1", filepath.Join(at, "link")); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Symlink(t, "SGPU-1", filepath.Join(at, "link"))
 	theirs := files{"SGPU-3": file("d", "theirs")}
 	set(files{}, theirs)
 	if err := d.Set(files{"../SGPU-4": file("f", "ours")}, isOwn); err == nil {

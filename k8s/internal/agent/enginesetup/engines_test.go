@@ -19,6 +19,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 const (
@@ -55,9 +56,7 @@ func newNode(t *testing.T, files map[string]string) *node {
 		n.write(name, text)
 	}
 	for _, name := range []string{runtimeName, hookName} {
-		if err := os.WriteFile(filepath.Join(programs, name), []byte(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, filepath.Join(programs, name), name, 0o755)
 	}
 	n.restart = func() error { n.start(); return nil }
 	n.start()
@@ -181,9 +180,7 @@ func TestLife(t *testing.T) {
 		t.Errorf("the program is %q: %v", text, err)
 	}
 	// A new version of the programs restarts nothing.
-	if err := os.WriteFile(filepath.Join(n.Programs, runtimeName), []byte("newer"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, filepath.Join(n.Programs, runtimeName), "newer", 0o755)
 	n.is(n.SetUp(ctx, true), true, "", "")
 	task := "/run/containerd/io.containerd.runtime.v2.task/k8s.io/abc/runtime"
 	n.write(task, runtimePath())

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // write writes files below a directory: "path", "path -> target" or "path text".
@@ -66,9 +67,7 @@ func newHost(t *testing.T) host {
 	dir := t.TempDir()
 	h := host{dir + "/opt", dir + "/reports", dir + "/proc"}
 	for _, d := range []string{h.opt + "/" + stagingDir, h.reports, h.proc} {
-		if err := os.MkdirAll(d, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Mkdir(t, d, 0o755)
 	}
 	write(t, h.proc, "1/mountinfo 22 1 98:0 / / rw - ext4 /dev/sda rw\n")
 	write(t, h.proc, "self/mountinfo 22 1 0:50 / / rw - overlay overlay rw\n23 22 98:0 /opt "+h.opt+" rw - ext4 /dev/sda rw\n")

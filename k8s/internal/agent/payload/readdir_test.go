@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // TestReadDir reads an empty directory, and no more than the limit of one with more entries.
@@ -25,9 +27,7 @@ func TestReadDir(t *testing.T) {
 		if err != nil || len(entries) != min(n, 3) {
 			t.Errorf("%d entries: got %d, %v", n, len(entries), err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprint(n)), nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, filepath.Join(dir, fmt.Sprint(n)), "", 0o644)
 	}
 	if entries, err := readDir(root, ".", 3); err != nil || len(entries) != 3 {
 		t.Errorf("got %d entries, %v; want 3", len(entries), err)

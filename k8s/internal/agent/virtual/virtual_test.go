@@ -22,6 +22,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // host is a simulated node with some GPUs.
@@ -116,9 +117,7 @@ func write(t *testing.T, root *hostfs.Root, i int, name, text string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(root.Join(filepath.Join(sysfs.DevicesDir, kernel.GPUs[i].BDF.String(), name)), []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, root.Join(filepath.Join(sysfs.DevicesDir, kernel.GPUs[i].BDF.String(), name)), text, 0o644)
 }
 
 // TestVFs has a node, a wish, and what follows.
@@ -471,9 +470,7 @@ func TestReadConfig(t *testing.T) {
 	if d := cmp.Diff(map[string]string{"key": "text"}, data); d != "" || err != nil {
 		t.Errorf("%v %s", err, d)
 	}
-	if err := os.Symlink("/etc/passwd", filepath.Join(dir, "out")); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Symlink(t, "/etc/passwd", filepath.Join(dir, "out"))
 	if _, err := ReadConfig(dir); err == nil {
 		t.Error("it follows a link out of the directory")
 	}

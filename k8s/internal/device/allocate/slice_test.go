@@ -5,7 +5,6 @@ package allocate
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -20,6 +19,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/device/inventory"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol/foreign"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // four is a node of GPU-0 to GPU-3 in ModeSGPU, of which those of bad are broken.
@@ -90,10 +90,7 @@ func serve(s *Snapshot, pod *corev1.Pod, state allocations.State) (string, alloc
 
 // TestRecorded gives pods what real schedulers chose for them.
 func TestRecorded(t *testing.T) {
-	text, err := os.ReadFile("../../protocol/foreign/testdata/recorded.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testfile.Read(t, "../../protocol/foreign/testdata/recorded.json")
 	var recorded struct {
 		Pods []struct {
 			Name        string

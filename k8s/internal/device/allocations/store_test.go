@@ -7,11 +7,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 func TestStore(t *testing.T) {
@@ -34,10 +35,7 @@ func TestStore(t *testing.T) {
 	if s, err := (Store{path, "boot-2"}).Load(); !errors.Is(err, ErrForeign) || len(s.Entries) != 0 {
 		t.Errorf("another boot: %v, %v", s, err)
 	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testfile.Read(t, path)
 	for name, damaged := range map[string][]byte{
 		"cut":             text[:len(text)/2],
 		"a device less":   bytes.Replace(text, []byte(`"a",`), nil, 1),
@@ -45,9 +43,7 @@ func TestStore(t *testing.T) {
 		"empty":           {},
 		"a newer version": bytes.Replace(text, []byte("/v1"), []byte("/v2"), 1),
 	} {
-		if err := os.WriteFile(path, damaged, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, path, damaged, 0o600)
 		if s, err := (Store{path, "boot-2"}).Load(); !errors.Is(err, ErrDamaged) || len(s.Entries) != 0 {
 			t.Errorf("%s: %v, %v", name, s, err)
 		}
@@ -68,9 +64,7 @@ func TestGrownStore(t *testing.T) {
 	}
 	state = bytes.ReplaceAll(state, []byte(`{"`), []byte(`{"more":[1],"`))
 	text := fmt.Sprintf(`{"apiVersion":%q,"more":{"a":1},"boot":"boot-1","state":%s,"sha256":%q}`, version, state, sum("boot-1", state))
-	if err := os.WriteFile(store.Path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, store.Path, text, 0o600)
 	got, err := store.Load()
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)

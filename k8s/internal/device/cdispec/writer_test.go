@@ -18,6 +18,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/refresh"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/test/standin"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // host is a simulated host, and the directories of the true one that a container sees.
@@ -48,9 +49,7 @@ func hostOf(t *testing.T, n gpu.Node) *host {
 		t.Fatal(err)
 	}
 	hook := filepath.Join(t.TempDir(), "metax-hook")
-	if err := os.WriteFile(hook, []byte("program"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, hook, "program", 0o600)
 	h.Writer = Writer{
 		EngineRoot: "/", Dir: "/var/lib/metax-container-toolkit", Hook: hook, Tool: child.Tool,
 		Warn: func(lines ...string) { h.said = append(h.said, lines...) },
@@ -152,9 +151,7 @@ func TestWriteRefuses(t *testing.T) {
 	}
 	h.Tool = child.Tool
 	smi := h.Host.Join("/opt/mxdriver/bin/mx-smi")
-	if err := os.WriteFile(smi, []byte("#!/nowhere/sh\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, smi, "#!/nowhere/sh\n", 0o755)
 	if _, err := h.Write(t.Context()); !errors.Is(err, ErrNoUUID) || !strings.Contains(err.Error(), "tried "+h.Host.Join("/opt/mxdriver/lib/libmxsml.so")) ||
 		!strings.Contains(err.Error(), h.Host.Join("/usr/bin/mx-smi")+": ") || !strings.Contains(err.Error(), "fork/exec "+smi+": no such file or directory") {
 		t.Errorf("with an mx-smi that cannot run: %v", err)
@@ -217,12 +214,8 @@ func TestVirtualFunctions(t *testing.T) {
 
 func TestHookOfThePackage(t *testing.T) {
 	h := newHost(t, "c500-1")
-	if err := os.MkdirAll(h.Host.Join("/usr/bin"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(h.Host.Join("/usr/bin/metax-hook"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Mkdir(t, h.Host.Join("/usr/bin"), 0o755)
+	testfile.Write(t, h.Host.Join("/usr/bin/metax-hook"), "", 0o600)
 	h.write()
 	if !strings.Contains(h.read(spec), `"/usr/bin/metax-hook"`) || h.To.Exists("/var/lib/metax-container-toolkit/metax-hook") {
 		t.Error(h.read(spec))

@@ -4,13 +4,14 @@ package insidelook
 
 import (
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 func TestLookAndCheck(t *testing.T) {
@@ -40,12 +41,7 @@ func TestLookAndCheck(t *testing.T) {
 			root := t.TempDir()
 			for _, n := range test.nodes {
 				path := filepath.Join(root, n)
-				if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(path, nil, 0o644); err != nil {
-					t.Fatal(err)
-				}
+				testfile.Write(t, path, "", 0o644)
 			}
 			c := Container{Root: root, Env: func(string) string { return test.uuids }, Open: func(path string) error {
 				if err := test.errs[filepath.Base(path)]; err != nil {
@@ -91,12 +87,8 @@ func TestOthers(t *testing.T) {
 				nodes = append(nodes, "host/dri/"+name)
 			}
 			for _, name := range nodes {
-				if err := os.MkdirAll(filepath.Join(root, filepath.Dir(name)), 0o755); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(filepath.Join(root, name), nil, 0o644); err != nil {
-					t.Fatal(err)
-				}
+				testfile.Mkdir(t, filepath.Join(root, filepath.Dir(name)), 0o755)
+				testfile.Write(t, filepath.Join(root, name), "", 0o644)
 			}
 			c := Container{Root: root, HostDev: "host", Env: func(string) string { return "" }, Open: func(path string) error {
 				name, err := filepath.Rel(root, path)

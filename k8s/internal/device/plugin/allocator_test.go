@@ -5,7 +5,6 @@ package plugin
 import (
 	"errors"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -19,6 +18,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/device/allocations"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/device/foreignuse"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // allocator returns one of the node c500-8, with a record in dir.
@@ -128,9 +128,7 @@ func TestRecord(t *testing.T) {
 		t.Errorf("after a reboot: %v, %s", next.State.view().record, log.String())
 	}
 	log.Reset()
-	if err := os.WriteFile(filepath.Join(dir, "allocations.json"), []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, filepath.Join(dir, "allocations.json"), "{", 0o600)
 	if next, _ := allocator(t, dir, "boot", &log); len(next.State.view().record.Entries) != 0 || !strings.Contains(log.String(), "damaged") {
 		t.Errorf("a damaged record: %v, %s", next.State.view().record, log.String())
 	}
@@ -139,9 +137,7 @@ func TestRecord(t *testing.T) {
 // TestRecordCannotBeWritten: the container gets its GPUs nevertheless.
 func TestRecordCannotBeWritten(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, file, "", 0o600)
 	var log strings.Builder
 	a, node := allocator(t, file, "boot", &log)
 	if _, err := a.Allocate([]string{string(node.GPUs[0].UUID)}); err != nil || !strings.Contains(log.String(), "only in memory") {

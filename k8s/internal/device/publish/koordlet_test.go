@@ -18,6 +18,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/health"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol/foreign"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // written are the GPUs in the only file of the directory.
@@ -36,10 +37,7 @@ func written(t *testing.T, dir string) (gpus []foreign.KoordletGPU) {
 	if diff := cmp.Diff([]string{"metax-gpu-device.json"}, files); diff != "" {
 		t.Fatalf("files (-want +got):\n%s", diff)
 	}
-	text, err := os.ReadFile(filepath.Join(dir, files[0]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testfile.Read(t, filepath.Join(dir, files[0]))
 	if err := json.Unmarshal(text, &gpus); err != nil {
 		t.Fatal(err)
 	}
@@ -143,9 +141,7 @@ func TestKoordletFile(t *testing.T) {
 	var log bytes.Buffer
 	dir := t.TempDir()
 	k := Koordlet{Dir: filepath.Join(dir, "infos"), Log: slog.New(slog.NewTextHandler(&log, nil))}
-	if err := os.WriteFile(k.Dir, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, k.Dir, "", 0o600)
 	k.Set(f)
 	k.Set(f)
 	if strings.Count(log.String(), "trying again") != 1 {
@@ -194,9 +190,7 @@ func TestKoordletLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, age := range map[string]time.Duration{left: time.Hour, fresh: 0} {
-		if err := os.WriteFile(path, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, path, "", 0o600)
 		if err := os.Chtimes(path, time.Time{}, time.Now().Add(-age)); err != nil {
 			t.Fatal(err)
 		}

@@ -4,13 +4,14 @@ package metrics
 
 import (
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // TestPages: the tables of both pages have all metrics with their labels; the English one also
@@ -20,10 +21,7 @@ func TestPages(t *testing.T) {
 		{"kubernetes-metrics.md", "GPU", "user", ", "},
 		{"zh/kubernetes-metrics.md", "GPU", "使用者", "、"},
 	} {
-		text, err := os.ReadFile("../../../../docs/" + page.path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := testfile.Text(t, "../../../../docs/"+page.path)
 		var want, got []string
 		for _, f := range Families() {
 			var labels []string
@@ -44,7 +42,7 @@ func TestPages(t *testing.T) {
 			}
 			want = append(want, strings.ReplaceAll(row, "|  |", "| |"))
 		}
-		for _, row := range regexp.MustCompile("(?m)^\\| `metax_.*$").FindAllString(string(text), -1) {
+		for _, row := range regexp.MustCompile("(?m)^\\| `metax_.*$").FindAllString(text, -1) {
 			if strings.Contains(row, "metax_gpu_device_") { // of another program
 				continue
 			}

@@ -27,6 +27,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/test/golden"
 	"github.com/metax-ctk/container-toolkit/test/simtest"
 	"github.com/metax-ctk/container-toolkit/test/standin"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 	"github.com/metax-ctk/container-toolkit/test/vendorlib"
 )
 
@@ -120,9 +121,7 @@ func scrape(t *testing.T, checkout, tree string, beside func()) string {
 	given := read(t, filepath.Join(checkout, "mx_exporter/default-counters.csv"))
 	// Its list, and the slices, which are comments there.
 	all := regexp.MustCompile(`(?m)^#(sgpu_\w+,Gauge,)`).ReplaceAllString(given, "$1")
-	if err := os.WriteFile(counters, []byte(all), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, counters, all, 0o600)
 	cmd := vendorlib.Over(ctx, tree, t.TempDir(), "/usr/bin/python3", "-B", "-m", "mx_exporter", "-p", port, "-i", "60000", "-c", counters)
 	cmd.Env = append(os.Environ(), "HOSTNAME=node-1", "PYTHONPATH="+checkout+":"+checkout+"/dep")
 	var log strings.Builder
@@ -195,11 +194,7 @@ func series(t *testing.T, text string) map[string]float64 {
 
 func read(t *testing.T, file string) string {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
+	return testfile.Text(t, file)
 }
 
 func writeSeries(t *testing.T, file string, s map[string]float64) {
@@ -208,7 +203,5 @@ func writeSeries(t *testing.T, file string, s map[string]float64) {
 	for _, name := range slices.Sorted(maps.Keys(s)) {
 		fmt.Fprintf(&b, "%s %s\n", name, strconv.FormatFloat(s[name], 'g', -1, 64))
 	}
-	if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, file, b.String(), 0o644)
 }

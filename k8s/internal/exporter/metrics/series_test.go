@@ -4,7 +4,6 @@ package metrics
 
 import (
 	"fmt"
-	"os"
 	"regexp"
 	"testing"
 
@@ -12,6 +11,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // crowded is a simulated node whose sources know everything, with as many slices on all GPUs
@@ -54,11 +54,8 @@ func TestSeries(t *testing.T) {
 		want = append(want, fmt.Sprintf("%d + %d", count("metax_"), count("mx_")))
 	}
 	for _, page := range []string{"kubernetes-metrics.md", "zh/kubernetes-metrics.md"} {
-		text, err := os.ReadFile("../../../../docs/" + page)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := regexp.MustCompile(`\d+ \+ \d+`).FindAllString(string(text), -1)
+		text := testfile.Text(t, "../../../../docs/"+page)
+		got := regexp.MustCompile(`\d+ \+ \d+`).FindAllString(text, -1)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-counted +page):\n%s", page, diff)
 		}

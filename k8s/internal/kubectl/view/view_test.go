@@ -5,7 +5,6 @@ package view
 import (
 	"encoding/json"
 	"errors"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -16,15 +15,13 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/objects"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 	"github.com/metax-ctk/container-toolkit/test/golden"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // fixture is the cluster that the tests of package objects make.
 func fixture(t *testing.T) objects.Objects {
 	t.Helper()
-	text, err := os.ReadFile("../../objects/testdata/cluster.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testfile.Read(t, "../../objects/testdata/cluster.yaml")
 	o, err := objects.Parse(text)
 	if err != nil {
 		t.Fatal(err)

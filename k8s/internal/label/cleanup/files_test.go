@@ -19,6 +19,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/device/allocate"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/slicefile"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 const (
@@ -101,9 +102,7 @@ func TestFilesOutside(t *testing.T) {
 	if err := os.Mkdir(dir+"/run", 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink("../outside/k8s", dir+"/run/k8s"); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Symlink(t, "../outside/k8s", dir+"/run/k8s")
 	list := func(context.Context) ([]podresources.Container, error) { return nil, nil }
 	if err := (Files{Run: dir + "/run", List: list, Log: slog.New(slog.DiscardHandler)}).Remove(t.Context()); err != nil {
 		t.Error(err)
@@ -116,9 +115,7 @@ func TestFilesOutside(t *testing.T) {
 // write writes a file; a CDI spec with the hooks, between commas.
 func write(t *testing.T, path, hooks string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Mkdir(t, filepath.Dir(path), 0o755)
 	edits := `"env": ["A=b"]`
 	var list []string
 	for hook := range strings.SplitSeq(hooks, ",") {
@@ -128,9 +125,7 @@ func write(t *testing.T, path, hooks string) {
 		edits = `"hooks": [` + strings.Join(list, ", ") + `]`
 	}
 	spec := `{"cdiVersion": "0.5.0", "kind": "metax-tech.com/gpu", "devices": [{"name": "0", "containerEdits": {` + edits + `}}]}`
-	if err := os.WriteFile(path, []byte(spec), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, spec, 0o644)
 }
 
 // below are the files below dir, sorted.

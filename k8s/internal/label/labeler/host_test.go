@@ -5,7 +5,6 @@ package labeler
 import (
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -18,6 +17,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/label"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // tree writes the host of a simulated node, which nobody has recorded.
@@ -104,15 +104,11 @@ func TestHostWithoutGPU(t *testing.T) {
 				if strings.HasSuffix(path, "/") {
 					full = filepath.Join(full, "x")
 				}
-				if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
-					t.Fatal(err)
-				}
+				testfile.Mkdir(t, filepath.Dir(full), 0o755)
 				if strings.HasSuffix(path, "/") {
 					continue
 				}
-				if err := os.WriteFile(full, []byte(content), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				testfile.Write(t, full, content, 0o644)
 			}
 			_, err := Host(context.Background(), dir)
 			if err == nil || errors.Is(err, label.ErrNoGPU) != test.clean {

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -22,6 +21,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/internal/label"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // TestRunOnce: readings that do not decide and writes that fail are repeated.
@@ -291,10 +291,7 @@ func TestFile(t *testing.T) {
 	if changed, err := File(path).Write(context.Background(), nil, "{}"); err != nil || changed {
 		t.Fatalf("without labels: %t, %v", changed, err)
 	}
-	got, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testfile.Read(t, path)
 	if want := "metax-tech.com/gpu.count=7\nmetax-tech.com/gpu.installed=true\n"; string(got) != want {
 		t.Errorf("file is %q", got)
 	}

@@ -4,7 +4,6 @@ package plan
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/api/v1alpha1"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/operator/rollout"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // TestQuickStart compares the conditions that the pages show of a good cluster, of three nodes
@@ -33,10 +33,7 @@ func TestQuickStart(t *testing.T) {
 		}
 	}
 	for _, page := range []string{"../../../../docs/kubernetes-operator.md", "../../../../docs/zh/kubernetes-operator.md"} {
-		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := testfile.Read(t, page)
 		for name, want := range map[string][]string{"host": host, "payload": differ} {
 			_, block, _ := strings.Cut(string(text), "<!-- "+name+" -->\n```text\n")
 			block, _, _ = strings.Cut(block, "\n```")

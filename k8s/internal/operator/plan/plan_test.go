@@ -5,7 +5,6 @@ package plan
 import (
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -20,6 +19,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/k8s/charts"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 func manifests(t *testing.T, values string) Manifests {
@@ -175,10 +175,7 @@ func TestDecide(t *testing.T) {
 // TestVendor deploys what a ClusterOperator of the vendor's describes, by this project's
 // images, and says what it cannot do.
 func TestVendor(t *testing.T) {
-	text, err := os.ReadFile("../../../api/v1alpha1/testdata/vendor.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testfile.Read(t, "../../../api/v1alpha1/testdata/vendor.yaml")
 	o := &v1alpha1.ClusterOperator{}
 	if err := yaml.Unmarshal(text, o); err != nil {
 		t.Fatal(err)

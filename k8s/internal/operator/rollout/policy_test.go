@@ -3,7 +3,6 @@
 package rollout
 
 import (
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/metax-ctk/container-toolkit/k8s/api/v1alpha1"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 func policyOf(t *testing.T, text string) (Policy, error) {
@@ -25,10 +25,7 @@ func policyOf(t *testing.T, text string) (Policy, error) {
 
 // TestVendorPolicy reads the policy of the vendor's object.
 func TestVendorPolicy(t *testing.T) {
-	text, err := os.ReadFile("../../../api/v1alpha1/testdata/vendor.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testfile.Read(t, "../../../api/v1alpha1/testdata/vendor.yaml")
 	var o v1alpha1.ClusterOperator
 	if err := yaml.Unmarshal(text, &o); err != nil {
 		t.Fatal(err)

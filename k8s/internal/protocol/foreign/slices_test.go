@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -14,6 +13,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // recorded is what real schedulers wrote.
@@ -27,10 +27,7 @@ type recorded struct {
 
 func readRecorded(t testing.TB) recorded {
 	t.Helper()
-	text, err := os.ReadFile("testdata/recorded.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testfile.Read(t, "testdata/recorded.json")
 	var r recorded
 	if err := json.Unmarshal(text, &r); err != nil {
 		t.Fatal(err)

@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // words are what the tests compare of a question: the pod, and each node with the pods that are
@@ -86,10 +88,7 @@ func TestVolcanoArgs(t *testing.T) {
 // gang.
 func TestVolcanoRecorded(t *testing.T) {
 	for name, want := range map[string]string{"predicate": "next free", "prioritize": "next free gang+first"} {
-		text, err := os.ReadFile("testdata/volcano-" + name + ".json")
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := testfile.Read(t, "testdata/volcano-"+name+".json")
 		a, err := ParseVolcanoArgs(text, "metax-tech.com/gpu", "metax-ctk.io/policy")
 		if err != nil {
 			t.Fatal(err)

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -17,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/metax-ctk/container-toolkit/k8s/internal/scheduler/nodescore/nodescoretest"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // BenchmarkQuestions measures a question about nodes in random states, from the text to the
@@ -70,15 +70,11 @@ func BenchmarkQuestions(b *testing.B) {
 // recorded one.
 func recorded(b *testing.B, names []string) string {
 	b.Helper()
-	text, err := os.ReadFile("../../protocol/foreign/testdata/volcano-prioritize.json")
-	if err != nil {
-		b.Fatal(err)
-	}
 	var q struct {
 		Task  json.RawMessage   `json:"task"`
 		Nodes []json.RawMessage `json:"nodes"`
 	}
-	if err := json.Unmarshal(text, &q); err != nil {
+	if err := json.Unmarshal(testfile.Read(b, "../../protocol/foreign/testdata/volcano-prioritize.json"), &q); err != nil {
 		b.Fatal(err)
 	}
 	node := string(q.Nodes[0])
@@ -86,7 +82,8 @@ func recorded(b *testing.B, names []string) string {
 	for _, name := range names {
 		q.Nodes = append(q.Nodes, json.RawMessage(strings.Replace(node, `"Name":"free"`, `"Name":"`+name+`"`, 1)))
 	}
-	if text, err = json.Marshal(q); err != nil {
+	text, err := json.Marshal(q)
+	if err != nil {
 		b.Fatal(err)
 	}
 	return string(text)

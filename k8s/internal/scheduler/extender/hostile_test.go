@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol/foreign"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // TestMain is the extender of TestHostile where that starts it.
@@ -163,11 +164,8 @@ func TestHostile(t *testing.T) {
 // resident is the memory of a process in KiB.
 func resident(t *testing.T, pid int) int {
 	t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, after, _ := strings.Cut(string(text), "VmRSS:")
+	text := testfile.Text(t, fmt.Sprintf("/proc/%d/status", pid))
+	_, after, _ := strings.Cut(text, "VmRSS:")
 	n, _ := strconv.Atoi(strings.Fields(after)[0])
 	return n
 }

@@ -14,10 +14,11 @@ import (
 	"math/big"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // certificate writes a certificate that signs itself, and its key.
@@ -43,9 +44,7 @@ func certificate(t *testing.T) (cert, key string, pair tls.Certificate) {
 	cert, key = filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
 	certPEM, keyPEM := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})
 	for path, text := range map[string][]byte{cert: certPEM, key: keyPEM} {
-		if err := os.WriteFile(path, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testfile.Write(t, path, text, 0o600)
 	}
 	if pair, err = tls.X509KeyPair(certPEM, keyPEM); err != nil {
 		t.Fatal(err)

@@ -5,11 +5,12 @@ package extender
 import (
 	"encoding/json"
 	"net/http"
-	"os"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // The forms of Volcano's questions, with what is read of them.
@@ -103,11 +104,8 @@ func TestVolcano(t *testing.T) {
 func TestVolcanoRecorded(t *testing.T) {
 	_, h, _ := serve(t)
 	for verb, want := range map[string]string{"predicate": `{"status":"","code":0}`, "prioritize": `{"nodeScore":{"free":0,"gang":0}}`} {
-		text, err := os.ReadFile("../../protocol/foreign/testdata/volcano-" + verb + ".json")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if code, got := ask(h, "volcano/"+verb, string(text)); code != http.StatusOK || got != want {
+		text := testfile.Text(t, "../../protocol/foreign/testdata/volcano-"+verb+".json")
+		if code, got := ask(h, "volcano/"+verb, text); code != http.StatusOK || got != want {
 			t.Errorf("%s: %d %s", verb, code, got)
 		}
 	}

@@ -10,12 +10,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // fetched returns the directory of prometheus and promtool.
@@ -74,9 +75,7 @@ func start(t *testing.T, program string, nodes map[string]string) server {
 	for name, address := range nodes {
 		config += fmt.Sprintf("  - targets: [%q]\n    labels: {node: %q, namespace: metax-gpu-extensions, pod: metax-exporter-x, container: exporter}\n", strings.TrimPrefix(address, "http://"), name)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "prometheus.yml"), []byte(config), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, filepath.Join(dir, "prometheus.yml"), config, 0o644)
 	address := freeAddress(t)
 	var log bytes.Buffer
 	c := exec.Command(program, "--config.file", filepath.Join(dir, "prometheus.yml"), "--storage.tsdb.path", filepath.Join(dir, "data"), "--web.listen-address", address)

@@ -4,7 +4,6 @@ package scrape
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/k8s/internal/device/inventory"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/device/plugin"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 const files = "../../../../charts/metax-gpu-extensions/files"
@@ -98,10 +98,7 @@ func alertQueries(t *testing.T) map[string]string {
 func TestPages(t *testing.T) {
 	alerts := regexp.MustCompile(`(?m)^      - alert: (\w+)$`).FindAllSubmatch(read(t, "rules.yaml"), -1)
 	for _, page := range []string{"kubernetes-metrics.md", "zh/kubernetes-metrics.md"} {
-		text, err := os.ReadFile("../../../../../docs/" + page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := testfile.Read(t, "../../../../../docs/"+page)
 		rows := regexp.MustCompile("(?m)^\\| `(MetaX\\w+)` \\|").FindAllSubmatch(text, -1)
 		names := func(found [][][]byte) (all []string) {
 			for _, m := range found {
@@ -128,10 +125,7 @@ func TestPluginPages(t *testing.T) {
 		want = append(want, f.GetName())
 	}
 	for _, page := range []string{"kubernetes-metrics.md", "zh/kubernetes-metrics.md"} {
-		text, err := os.ReadFile("../../../../../docs/" + page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := testfile.Read(t, "../../../../../docs/"+page)
 		var got []string
 		for _, m := range regexp.MustCompile("(?m)^\\| `(metax_gpu_device_\\w+)` \\|").FindAllSubmatch(text, -1) {
 			got = append(got, string(m[1]))
@@ -145,9 +139,5 @@ func TestPluginPages(t *testing.T) {
 
 func read(t *testing.T, name string) []byte {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(files, name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
+	return testfile.Read(t, filepath.Join(files, name))
 }

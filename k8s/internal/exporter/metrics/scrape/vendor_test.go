@@ -5,12 +5,12 @@ package scrape
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // vendorValues are what the queries for GPU 0 of gpu-good, or the slice of gpu-sliced, have to
@@ -29,10 +29,7 @@ var unknown = regexp.MustCompile("^mx_sdk_eid_errors")
 // vendorQueries asks what the vendor's dashboards and HAMi-WebUI ask.
 func vendorQueries(t *testing.T, at server) {
 	t.Helper()
-	data, err := os.ReadFile("testdata/vendor-queries.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := testfile.Read(t, "testdata/vendor-queries.json")
 	var queries []struct{ Source, Query string }
 	if err := json.Unmarshal(data, &queries); err != nil {
 		t.Fatal(err)
