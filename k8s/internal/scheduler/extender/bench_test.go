@@ -30,7 +30,7 @@ func BenchmarkQuestions(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			if err := (nodeStore{c}).Add(object(n.Name, annotations)); err != nil {
+			if err := nodeStore(c).Add(object(n.Name, annotations)); err != nil {
 				b.Fatal(err)
 			}
 			names = append(names, n.Name)

@@ -232,8 +232,19 @@ func (c *Cluster) tidy(name string) {
 	}
 }
 
+func podKey(pod *corev1.Pod) string { return pod.Namespace + "/" + pod.Name }
+
+// placePod is setPod, and calls Placed with a pod that has come to a node.
+func (c *Cluster) placePod(pod *corev1.Pod) {
+	before := c.pods[podKey(pod)].uid
+	c.setPod(pod)
+	if is := c.pods[podKey(pod)].uid; c.Placed != nil && is != "" && is != before {
+		c.Placed(pod)
+	}
+}
+
 func (c *Cluster) setPod(pod *corev1.Pod) {
-	at := pod.Namespace + "/" + pod.Name
+	at := podKey(pod)
 	ended := objects.HasEnded(pod)
 	r, _ := nodescore.RequestOf(pod, c.resource, c.policy)
 	is := podEntry{string(pod.UID), pod.Spec.NodeName, r.GPUs}
@@ -264,93 +275,67 @@ func (c *Cluster) deletePod(at string) {
 	c.tidy(was.node)
 }
 
-// nodeStore and podStore are the Cluster as what a reflector fills.
-type (
-	nodeStore struct{ *Cluster }
-	podStore  struct{ *Cluster }
-)
+// store is the Cluster as what a reflector fills with the objects of one type. The functions
+// are called with the lock.
+type store[Object any] struct {
+	lock        *sync.Mutex
+	name        func(Object) string
+	list, place func(Object) // one of a list, and one that has come or changed
+	remove      func(name string)
+	names       func() []string
+}
 
-func (s nodeStore) Add(object any) error { return s.Update(object) }
+func nodeStore(c *Cluster) store[*corev1.Node] {
+	return store[*corev1.Node]{
+		lock: &c.mu, name: func(n *corev1.Node) string { return n.Name },
+		list: c.setNode, place: c.setNode, remove: c.deleteNode,
+		names: func() []string { return slices.Collect(maps.Keys(c.nodes)) },
+	}
+}
 
-func (s nodeStore) Update(object any) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if n, ok := object.(*corev1.Node); ok {
-		s.setNode(n)
+func podStore(c *Cluster) store[*corev1.Pod] {
+	return store[*corev1.Pod]{
+		lock: &c.mu, name: podKey, list: c.setPod, place: c.placePod, remove: c.deletePod,
+		names: func() []string { return slices.Collect(maps.Keys(c.pods)) },
+	}
+}
+
+func (s store[Object]) Add(object any) error { return s.Update(object) }
+
+func (s store[Object]) Update(object any) error {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	if o, ok := object.(Object); ok {
+		s.place(o)
 	}
 	return nil
 }
 
-func (s nodeStore) Delete(object any) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if n, ok := object.(*corev1.Node); ok {
-		s.deleteNode(n.Name)
+func (s store[Object]) Delete(object any) error {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	if o, ok := object.(Object); ok {
+		s.remove(s.name(o))
 	}
 	return nil
 }
 
-func (s nodeStore) Replace(found []any, _ string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s store[Object]) Replace(found []any, _ string) error {
+	s.lock.Lock()
+	defer s.lock.Unlock()
 	here := map[string]bool{}
 	for _, object := range found {
-		if n, ok := object.(*corev1.Node); ok {
-			here[n.Name] = true
-			s.setNode(n)
+		if o, ok := object.(Object); ok {
+			here[s.name(o)] = true
+			s.list(o)
 		}
 	}
-	for _, name := range slices.Collect(maps.Keys(s.nodes)) {
+	for _, name := range s.names() {
 		if !here[name] {
-			s.deleteNode(name)
+			s.remove(name)
 		}
 	}
 	return nil
 }
 
-func (s nodeStore) Resync() error { return nil }
-
-func (s podStore) Add(object any) error { return s.Update(object) }
-
-func (s podStore) Update(object any) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if pod, ok := object.(*corev1.Pod); ok {
-		at := pod.Namespace + "/" + pod.Name
-		before := s.pods[at].uid
-		s.setPod(pod)
-		if is := s.pods[at].uid; s.Placed != nil && is != "" && is != before {
-			s.Placed(pod)
-		}
-	}
-	return nil
-}
-
-func (s podStore) Delete(object any) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if pod, ok := object.(*corev1.Pod); ok {
-		s.deletePod(pod.Namespace + "/" + pod.Name)
-	}
-	return nil
-}
-
-func (s podStore) Replace(found []any, _ string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	here := map[string]bool{}
-	for _, object := range found {
-		if pod, ok := object.(*corev1.Pod); ok {
-			here[pod.Namespace+"/"+pod.Name] = true
-			s.setPod(pod)
-		}
-	}
-	for _, at := range slices.Collect(maps.Keys(s.pods)) {
-		if !here[at] {
-			s.deletePod(at)
-		}
-	}
-	return nil
-}
-
-func (s podStore) Resync() error { return nil }
+func (s store[Object]) Resync() error { return nil }

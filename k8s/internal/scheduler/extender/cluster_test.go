@@ -70,7 +70,7 @@ var all8 = []int{0, 1, 2, 3, 4, 5, 6, 7}
 // TestCluster: what is said of a node for four GPUs after each event.
 func TestCluster(t *testing.T) {
 	c := newCluster()
-	nodes, pods := nodeStore{c}, podStore{c}
+	nodes, pods := nodeStore(c), podStore(c)
 	for _, step := range []struct {
 		name string
 		do   func() error
@@ -113,7 +113,7 @@ func TestCluster(t *testing.T) {
 			t.Errorf("%s: got %s\nwant %s", step.name, got, step.want)
 		}
 	}
-	if err := podStore.Replace(pods, nil, ""); err != nil || len(c.pods) != 0 || len(c.nodes) != 1 {
+	if err := pods.Replace(nil, ""); err != nil || len(c.pods) != 0 || len(c.nodes) != 1 {
 		t.Errorf("%v: %d pods, %d nodes are left", err, len(c.pods), len(c.nodes))
 	}
 }
@@ -123,13 +123,13 @@ func TestProblems(t *testing.T) {
 	vendor := map[string]string{protocol.ScoresAnnotation: `{"1":0}`, protocol.LossesAnnotation: `{"1":0}`}
 	none := object("no GPUs", nil)
 	none.Status.Allocatable = nil
-	if err := (nodeStore{c}).Replace([]any{
+	if err := nodeStore(c).Replace([]any{
 		c500(t, "good", 1, all8...), object("vendor", vendor), object("missing", nil), none, c500(t, "stale", 1, all8...),
 		object("malformed", map[string]string{protocol.NodeAnnotation: "{}", protocol.StateAnnotation: "{}"}),
 	}, ""); err != nil {
 		t.Fatal(err)
 	}
-	if err := (podStore{c}).Add(pod("a", "stale", 1, true)); err != nil {
+	if err := podStore(c).Add(pod("a", "stale", 1, true)); err != nil {
 		t.Fatal(err)
 	}
 	got := map[string]nodescore.ProblemKind{}
@@ -150,7 +150,7 @@ func TestJudgeRemembers(t *testing.T) {
 	c, r := newCluster(), rand.New(rand.NewPCG(40, 3))
 	now := start
 	c.now = func() time.Time { return now }
-	nodes, pods := nodeStore{c}, podStore{c}
+	nodes, pods := nodeStore(c), podStore(c)
 	names := []string{"a", "b", "c"}
 	remembered := 0
 	for i := range 2000 {

@@ -49,7 +49,7 @@ func (f *Follower) Run(ctx context.Context, client corev1client.CoreV1Interface,
 			cache.NewReflectorWithOptions(lw, kind, store, cache.ReflectorOptions{Name: resource}).RunWithContext(ctx)
 		})
 	}
-	follow("nodes", metav1.NamespaceAll, fields.Everything(), &corev1.Node{}, listed{nodeStore{f.Cluster}, &f.nodes})
+	follow("nodes", metav1.NamespaceAll, fields.Everything(), &corev1.Node{}, listed{nodeStore(f.Cluster), &f.nodes})
 	// A pod that has ended has no GPUs. One that ends leaves the selection, which looks like
 	// its end.
 	live := fields.AndSelectors(
@@ -57,7 +57,7 @@ func (f *Follower) Run(ctx context.Context, client corev1client.CoreV1Interface,
 		fields.OneTermNotEqualSelector("status.phase", string(corev1.PodSucceeded)),
 		fields.OneTermNotEqualSelector("status.phase", string(corev1.PodFailed)),
 	)
-	follow("pods", metav1.NamespaceAll, live, &corev1.Pod{}, listed{podStore{f.Cluster}, &f.pods})
+	follow("pods", metav1.NamespaceAll, live, &corev1.Pod{}, listed{podStore(f.Cluster), &f.pods})
 	if configMap != "" {
 		w := &weights{weigh: f.Weigh, data: map[bool]map[string]string{}}
 		for _, edits := range []bool{false, true} {

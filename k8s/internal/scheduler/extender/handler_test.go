@@ -28,13 +28,13 @@ import (
 func serve(t testing.TB) (*Extender, http.Handler, *prometheus.Registry) {
 	t.Helper()
 	c := newCluster()
-	if err := (nodeStore{c}).Replace([]any{
+	if err := nodeStore(c).Replace([]any{
 		c500(t, "domain", 1, 0, 1, 2, 3), c500(t, "halves", 1, 0, 1, 4, 5), c500(t, "one", 1, 0), object("bare", nil),
 	}, ""); err != nil {
 		t.Fatal(err)
 	}
 	// As many GPUs as are not free.
-	if err := (podStore{c}).Replace([]any{pod("a", "domain", 4, true), pod("b", "halves", 4, true), pod("c", "one", 7, true)}, ""); err != nil {
+	if err := podStore(c).Replace([]any{pod("a", "domain", 4, true), pod("b", "halves", 4, true), pod("c", "one", 7, true)}, ""); err != nil {
 		t.Fatal(err)
 	}
 	registry := prometheus.NewRegistry()

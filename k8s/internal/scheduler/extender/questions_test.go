@@ -75,7 +75,7 @@ func TestQuestions(t *testing.T) {
 			if test.asked != nil {
 				q.Ask(test.asked)
 			}
-			store := podStore{c}
+			store := podStore(c)
 			if err := store.Replace(nil, ""); err != nil {
 				t.Fatal(err)
 			}
