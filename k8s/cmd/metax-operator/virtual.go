@@ -62,9 +62,6 @@ func vfCommand() *cli.Command {
 				func(host *hostfs.Root, users virtual.Users, record virtual.Record) func(context.Context) (report.Report, bool) {
 					v := virtual.VFs{Host: host, Bus: virtual.NewBus(host), Users: users, Record: record, Now: time.Now}
 					return func(ctx context.Context) (report.Report, bool) {
-						if c.Bool("give-back") {
-							return v.Step(ctx, protocol.VFWish{})
-						}
 						data, named, err := config(c)
 						if err != nil {
 							return v.Step(ctx, protocol.VFWish{Named: true, Problem: err.Error()})
@@ -89,9 +86,6 @@ func vfioCommand() *cli.Command {
 						UUIDs: uuids(c.String("root")),
 					}
 					return func(ctx context.Context) (report.Report, bool) {
-						if c.Bool("give-back") {
-							return v.Step(ctx, protocol.VFIOWish{})
-						}
 						data, named, err := config(c)
 						if err != nil {
 							return v.Step(ctx, protocol.VFIOWish{Named: true, Problem: err.Error()})
@@ -103,9 +97,12 @@ func vfioCommand() *cli.Command {
 	}
 }
 
-// config returns the data that holds, and whether every name in it is known to be that of a
-// node.
+// config returns the data that holds, none to give back what was made, and whether every name
+// in it is known to be that of a node.
 func config(c *cli.Context) (data map[string]string, named bool, err error) {
+	if c.Bool("give-back") {
+		return nil, true, nil
+	}
 	values, err := virtual.ReadConfig(c.String("values-dir"))
 	if err != nil {
 		return nil, false, err

@@ -65,12 +65,8 @@ const maxConfig = 1 << 20 // as large as a ConfigMap can be
 // mode only by an entry with its name: a misspelt key must not end a mode.
 func ParseDeviceConfig(data map[string]string) DeviceConfig {
 	var c DeviceConfig
-	size := 0
-	for _, text := range data {
-		size += len(text)
-	}
-	if size > maxConfig {
-		c.addUnclear("%d bytes; at most %d are read", size, maxConfig)
+	if problem := tooLarge(data); problem != "" {
+		c.addUnclear("%s", problem)
 		return c
 	}
 	var byName, byLabels []scope

@@ -13,11 +13,7 @@ import (
 
 // VFIOGPUs is the content of the ConfigMap metax-vfio-config: which GPUs of which node are for
 // virtual machines. The zero value is that of one that does not exist.
-type VFIOGPUs struct {
-	nodes  map[string]VFIOWish
-	notes  notes
-	broken string
-}
+type VFIOGPUs struct{ wishes[VFIOWish] }
 
 // VFIOWish is what is wished of a node.
 type VFIOWish struct {
@@ -27,19 +23,20 @@ type VFIOWish struct {
 	Problem string
 }
 
+func (w VFIOWish) problem() string { return w.Problem }
+
+func (VFIOWish) unknown(named bool, problem string) VFIOWish {
+	return VFIOWish{Named: named, Problem: problem}
+}
+
 // maxNames is how many GPUs of a node can be named.
 const maxNames = 256
 
 // ParseVFIOGPUs reads the data of the ConfigMap: a text of any key with {vfio: [{nodeName:
 // NAME, gpus: [...]}]}, or the list itself below the key vfio.
 func ParseVFIOGPUs(data map[string]string) VFIOGPUs {
-	v := VFIOGPUs{nodes: map[string]VFIOWish{}}
-	size := 0
-	for _, text := range data {
-		size += len(text)
-	}
-	if size > maxConfig {
-		v.broken = fmt.Sprintf("%d bytes; at most %d are read", size, maxConfig)
+	v := VFIOGPUs{wishes[VFIOWish]{nodes: map[string]VFIOWish{}, broken: tooLarge(data)}}
+	if v.broken != "" {
 		return v
 	}
 	for _, key := range slices.Sorted(maps.Keys(data)) {
@@ -117,34 +114,4 @@ func (v *VFIOGPUs) readEntry(entry any) error {
 	}
 	v.nodes[node] = wish
 	return nil
-}
-
-// For returns what is wished of a node; named is as for VFNums.
-func (v VFIOGPUs) For(node string, named bool) VFIOWish {
-	if v.broken != "" {
-		return VFIOWish{Named: true, Problem: v.broken}
-	}
-	if wish, ok := v.nodes[node]; ok {
-		return wish
-	}
-	return VFIOWish{Problem: v.notes.whyUnnamedKeeps(named)}
-}
-
-// Names are the nodes that entries name, sorted.
-func (v VFIOGPUs) Names() []string { return slices.Sorted(maps.Keys(v.nodes)) }
-
-// Notes are what is not understood, one line each.
-func (v VFIOGPUs) Notes() []string { return v.notes.lines }
-
-// Problems are why no entry, or an entry, is applied, one line each.
-func (v VFIOGPUs) Problems() (list []string) {
-	if v.broken != "" {
-		return []string{v.broken}
-	}
-	for _, name := range v.Names() {
-		if p := v.nodes[name].Problem; p != "" && len(list) < maxProblems {
-			list = append(list, p)
-		}
-	}
-	return list
 }

@@ -15,12 +15,7 @@ var VFCounts = []int{0, 1, 2, 4, 8}
 
 // VFNums is the content of the ConfigMap driver-config: how many virtual functions the GPUs of
 // which node have. The zero value is that of one that does not exist.
-type VFNums struct {
-	nodes map[string]VFWish
-	notes notes
-	// broken is why it is not known what is wished of nodes that are not in nodes.
-	broken string
-}
+type VFNums struct{ wishes[VFWish] }
 
 // VFWish is what is wished of a node.
 type VFWish struct {
@@ -30,15 +25,16 @@ type VFWish struct {
 	Problem string
 }
 
+func (w VFWish) problem() string { return w.Problem }
+
+func (VFWish) unknown(named bool, problem string) VFWish {
+	return VFWish{Named: named, Problem: problem}
+}
+
 // ParseVFNums reads the data of the ConfigMap: node-vfnums, and nodes-config of version v2.
 func ParseVFNums(data map[string]string) VFNums {
-	v := VFNums{nodes: map[string]VFWish{}}
-	size := 0
-	for _, text := range data {
-		size += len(text)
-	}
-	if size > maxConfig {
-		v.broken = fmt.Sprintf("%d bytes; at most %d are read", size, maxConfig)
+	v := VFNums{wishes[VFWish]{nodes: map[string]VFWish{}, broken: tooLarge(data)}}
+	if v.broken != "" {
 		return v
 	}
 	for _, key := range slices.Sorted(maps.Keys(data)) {
@@ -155,37 +151,5 @@ func (v *VFNums) add(name, where, field string, fields map[string]any, known ...
 	v.nodes[name] = wish
 }
 
-// For returns what is wished of a node. named reports whether all Names are known to be names
-// of nodes: if not, or if something is not understood, a node that no entry names keeps what
-// it has.
-func (v VFNums) For(node string, named bool) VFWish {
-	if v.broken != "" {
-		return VFWish{Named: true, Problem: v.broken}
-	}
-	if wish, ok := v.nodes[node]; ok {
-		return wish
-	}
-	return VFWish{Problem: v.notes.whyUnnamedKeeps(named)}
-}
-
-// Names are the nodes that entries name, sorted.
-func (v VFNums) Names() []string { return slices.Sorted(maps.Keys(v.nodes)) }
-
 // Wishes reports whether something is wished of a node, or it is not known whether it is.
 func (v VFNums) Wishes() bool { return len(v.nodes) > 0 || v.broken != "" }
-
-// Notes are what is not applied, or not understood, one line each.
-func (v VFNums) Notes() []string { return v.notes.lines }
-
-// Problems are why no entry, or an entry, is applied, one line each.
-func (v VFNums) Problems() (list []string) {
-	if v.broken != "" {
-		return []string{v.broken}
-	}
-	for _, name := range v.Names() {
-		if p := v.nodes[name].Problem; p != "" && len(list) < maxProblems {
-			list = append(list, p)
-		}
-	}
-	return list
-}
