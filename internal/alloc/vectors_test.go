@@ -10,9 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 	"github.com/metax-ctk/container-toolkit/test/alloctest"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
 var allNumberings = flag.Bool("all-numberings", false, "renumber the GPUs in all 40320 orders, not in a few hundred")
@@ -35,10 +35,7 @@ func TestVectorsOfOtherNumbers(t *testing.T) {
 	for _, name := range []string{"c500-8-sys", "c500-8-pcie", "c500-8-degraded"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			node, err := sim.Node(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			node := simtest.Node(t, name)
 			type vectors struct{ Scores, Losses []int }
 			want := make([]vectors, 1<<8)
 			eachState := func(order []int, visit func(state int, got vectors)) {
@@ -107,10 +104,7 @@ func each(order []int, at int, yield func([]int) bool) bool {
 
 func simulated(t *testing.T, name string) *topology.Graph {
 	t.Helper()
-	node, err := sim.Node(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	node := simtest.Node(t, name)
 	g, _ := topology.New(node)
 	return g
 }

@@ -13,10 +13,9 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/holders"
-	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/oci"
-	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
 // wish is one way in which a container asks for devices: an annotation, or a mount
@@ -144,14 +143,8 @@ func served(t *testing.T, node gpu.Node, text []byte) ([]gpu.BDF, error) {
 // container that it serves. Where it refuses one for a malformed wish, what the other wishes
 // ask for counts anyway.
 func TestAsked(t *testing.T) {
-	node, err := sim.Node("c500-8")
-	if err != nil {
-		t.Fatal(err)
-	}
-	root, err := hostfs.New(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	node := simtest.Node(t, "c500-8")
+	root := simtest.Root(t, t.TempDir())
 	devices := holders.NewDevices(node, root)
 	m := maker{rand.New(rand.NewPCG(7, 11)), node}
 	gave, refused, nothing := 0, 0, 0

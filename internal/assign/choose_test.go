@@ -17,18 +17,15 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/request"
-	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
 // simulated is a simulated node of which some GPUs are unhealthy.
 func simulated(t *testing.T, name string, sick ...int) gpu.Node {
 	t.Helper()
-	node, err := sim.Node(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	node := simtest.Node(t, name)
 	for _, i := range sick {
 		node.GPUs[i].Healthy = false
 	}

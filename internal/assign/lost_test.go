@@ -9,15 +9,12 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/request"
-	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
 // TestLostGPU: whatever is requested, the address of a GPU that is gone is named.
 func TestLostGPU(t *testing.T) {
-	node, err := sim.Node("c500-8")
-	if err != nil {
-		t.Fatal(err)
-	}
+	node := simtest.Node(t, "c500-8")
 	gone := node.GPUs[7]
 	node.GPUs = node.GPUs[:7]
 	node.Links = slices.DeleteFunc(node.Links, func(l gpu.Link) bool { return l.B == 7 })

@@ -13,11 +13,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metax-ctk/container-toolkit/internal/capture"
-	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs/hosttree"
-	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/internal/snapshot"
 	"github.com/metax-ctk/container-toolkit/internal/snapshot/scrub"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
 // TestWordsOfFormats: a host, a user or a group that has the name of any word in the files and
@@ -25,18 +24,8 @@ import (
 func TestWordsOfFormats(t *testing.T) {
 	word := regexp.MustCompile(`[A-Za-z_][\w-]*|[0-9a-fA-F:.x]*[0-9][0-9a-fA-F:.x]*`)
 	for _, name := range []string{"c500-8", "c500-8-sgpu"} {
-		node, err := sim.Node(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		tree, err := sim.HostTree(node)
-		if err != nil {
-			t.Fatal(err)
-		}
-		root, err := hostfs.New(write(t, tree))
-		if err != nil {
-			t.Fatal(err)
-		}
+		_, tree := simtest.Host(t, name)
+		root := simtest.Root(t, write(t, tree))
 		questions := []snapshot.Answer{
 			{Argv: []string{"docker", "--version"}, Out: "Docker version 28.5.2, build ecc6942\n"},
 			{Argv: []string{"podman", "--version"}, Out: "podman version 5.8.0\n"},

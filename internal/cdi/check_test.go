@@ -14,6 +14,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/test/needs"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
@@ -27,19 +28,12 @@ func tree(t *testing.T) (dir string, host *hostfs.Root) {
 	}
 	put(t, filepath.Join(dir, "opt/mxdriver/lib/libmxsml.so"), "", 0o644)
 	put(t, filepath.Join(dir, "usr/bin/hook"), "#!/bin/sh\n", 0o755)
-	host, err := hostfs.New(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dir, host
+	return dir, simtest.Root(t, dir)
 }
 
 func put(t *testing.T, path, text string, mode os.FileMode) {
 	t.Helper()
-	testfile.Mkdir(t, filepath.Dir(path), 0o755)
-	if err := os.WriteFile(path, []byte(text), mode); err != nil {
-		t.Fatal(err)
-	}
+	testfile.Write(t, path, text, mode)
 	if err := os.Chmod(path, mode); err != nil {
 		t.Fatal(err)
 	}
@@ -204,10 +198,7 @@ func TestCheckHookOwner(t *testing.T) {
 // checkHookOwner checks a spec of the engine's root "engine" on the node below at.
 func checkHookOwner(t *testing.T, spec *specs.Spec, at, engine string, safe bool, problem string) {
 	t.Helper()
-	host, err := hostfs.New(at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	host := simtest.Root(t, at)
 	if at == "/" {
 		engine = ""
 	}
@@ -239,10 +230,7 @@ func TestCheckBelowRoot(t *testing.T) {
 		t.Error(diff)
 	}
 	// Without privilege the tree has placeholders, which no engine can inject.
-	real, err := hostfs.New("/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	real := simtest.Root(t, "/")
 	spec = generated(t, twoGPUs(), Options{EngineRoot: dir, Names: All})
 	if got := Check(spec, real, ""); len(got) != 6 || got[0].Code != CodeNode {
 		t.Errorf("%v", got)

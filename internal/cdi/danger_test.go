@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
 // TestDanger is what check and doctor say of files whose contents may be as they
@@ -44,10 +44,7 @@ func TestDanger(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			host, err := hostfs.New(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			host := simtest.Root(t, dir)
 			file := filepath.Join(dir, "etc/cdi/a.json")
 			put(t, file, small(tc.kind, "0"), 0o644)
 			for path, mode := range map[string]os.FileMode{file: tc.file, filepath.Dir(file): tc.dir} {

@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	libcdi "tags.cncf.io/container-device-interface/pkg/cdi"
 
-	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
@@ -79,10 +79,7 @@ func TestDecodeRefuses(t *testing.T) {
 
 func TestLoad(t *testing.T) {
 	dir := t.TempDir()
-	host, err := hostfs.New(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	host := simtest.Root(t, dir)
 	want := generated(t, twoGPUs(), Options{})
 	for _, f := range []Format{JSON, YAML} {
 		path := "/a." + string(f)

@@ -13,8 +13,8 @@ import (
 	libcdi "tags.cncf.io/container-device-interface/pkg/cdi"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
-	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/test/needs"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
@@ -147,10 +147,7 @@ func TestInjectBelowRoot(t *testing.T) {
 	}
 
 	// The second GPU's nodes and the driver are missing, and check says so.
-	host, err := hostfs.New("/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	host := simtest.Root(t, "/")
 	spec, err := Load(host, filepath.Join(dir, "gpu.json"))
 	if err != nil {
 		t.Fatal(err)

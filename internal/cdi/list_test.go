@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	libcdi "tags.cncf.io/container-device-interface/pkg/cdi"
 
-	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
 // small is a spec with the named devices.
@@ -28,10 +28,7 @@ func small(kind string, devices ...string) string {
 
 func TestList(t *testing.T) {
 	dir := t.TempDir()
-	host, err := hostfs.New(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	host := simtest.Root(t, dir)
 	for path, text := range map[string]string{
 		"etc/cdi/a.yaml":              small("m.org/gpu", "1", "0", "old"),
 		"etc/cdi/b.json":              small("m.org/gpu", "two"),
@@ -96,10 +93,7 @@ func TestList(t *testing.T) {
 
 // The library's cache is what engines ask; on any directories, List must say the same.
 func TestListAgrees(t *testing.T) {
-	host, err := hostfs.New("/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	host := simtest.Root(t, "/")
 	rng := rand.New(rand.NewPCG(1, 2))
 	kinds := []string{"m.org/gpu", "m.org/maca", "n.org/gpu"}
 	names := []string{"0", "1", "all", "x"}
@@ -146,10 +140,7 @@ func TestListAgrees(t *testing.T) {
 func TestListSurvivesHoles(t *testing.T) {
 	dir := t.TempDir()
 	put(t, filepath.Join(dir, "a.json"), strings.Replace(least, `"env": ["A=1"]`, `"deviceNodes": [null]`, 1), 0o644)
-	host, err := hostfs.New(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	host := simtest.Root(t, dir)
 	l := List(host, []string{"/"}, "v.org/c")
 	if got := l.Problems(); len(l.Devices) != 0 || len(got) != 2 || got[0].Code != CodeFile || got[1].Code != CodeName {
 		t.Errorf("%v", l)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
 // TestResolveTells: variables tell which GPUs the container has, whatever names request them
@@ -34,10 +34,7 @@ func TestResolveTells(t *testing.T) {
 			if _, err := Write(dir+"/gpu.json", generated(t, twoGPUs(), tc.opt), JSON); err != nil {
 				t.Fatal(err)
 			}
-			host, err := hostfs.New("/")
-			if err != nil {
-				t.Fatal(err)
-			}
+			host := simtest.Root(t, "/")
 			var names []string
 			for _, d := range tc.devices {
 				names = append(names, Qualified("metax-tech.com/gpu", d))

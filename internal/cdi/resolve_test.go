@@ -24,15 +24,13 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/cdi"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/terminal"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 func host(t testing.TB, dir string) *hostfs.Root {
 	t.Helper()
-	r, err := hostfs.New(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := simtest.Root(t, dir)
 	return r
 }
 

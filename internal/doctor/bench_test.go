@@ -27,6 +27,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 	"github.com/metax-ctk/container-toolkit/test/standin"
 	"github.com/metax-ctk/container-toolkit/test/trusted"
 )
@@ -134,10 +135,7 @@ func limitsText(open string) string {
 
 func simulated(t *testing.T, name string) gpu.Node {
 	t.Helper()
-	n, err := sim.Node(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := simtest.Node(t, name)
 	return n
 }
 

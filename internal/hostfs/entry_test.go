@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
 func TestLstat(t *testing.T) {
@@ -31,10 +32,7 @@ func TestLstat(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	root, err := hostfs.New(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := simtest.Root(t, dir)
 	for path, want := range map[string]hostfs.Entry{
 		"/opt/maca-2/f":   {Mode: 0o640, Size: 4},
 		"/opt/maca/f":     {Mode: 0o640, Size: 4}, // by a link that is absolute inside
@@ -68,10 +66,7 @@ func TestLstat(t *testing.T) {
 }
 
 func TestLstatDevice(t *testing.T) {
-	root, err := hostfs.New("/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := simtest.Root(t, "/")
 	got, err := root.Lstat("/dev/null")
 	if want := fs.ModeDevice | fs.ModeCharDevice; err != nil || got.Mode.Type() != want {
 		t.Errorf("/dev/null is %v, %v; want %v", got.Mode, err, want)

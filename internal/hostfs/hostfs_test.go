@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
@@ -51,10 +52,7 @@ func tree(t *testing.T, links map[string]string) *hostfs.Root {
 
 func open(t *testing.T, dir string) *hostfs.Root {
 	t.Helper()
-	r, err := hostfs.New(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := simtest.Root(t, dir)
 	return r
 }
 

@@ -124,10 +124,7 @@ func TestMACAByDefault(t *testing.T) {
 	const byName = "--device=metax-tech.com/maca=host"
 	listed := Daemon{info: info{DiscoveredDevices: []discovered{{Source: "cdi", ID: "metax-tech.com/maca=host"}}, CDISpecDirs: []string{"/nowhere"}}}
 	host := simulated(t)
-	bare, err := hostfs.New(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	bare := simtest.Root(t, t.TempDir())
 	for _, tc := range []struct {
 		name, line string
 		host       *hostfs.Root

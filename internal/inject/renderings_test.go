@@ -16,7 +16,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
 	"github.com/metax-ctk/container-toolkit/internal/edits"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
-	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
 // rendered is what a container gets, sorted: "HOST:PATH:rw", "HOST:PATH:ro", groups.
@@ -31,10 +31,7 @@ func (r rendered) sorted() rendered {
 
 // TestRenderings has CDI, docker's options and a service of compose give the same.
 func TestRenderings(t *testing.T) {
-	node, err := sim.Node("c500-8")
-	if err != nil {
-		t.Fatal(err)
-	}
+	node := simtest.Node(t, "c500-8")
 	chosen := node.GPUs[2]
 	all := edits.Container(node, []gpu.GPU{chosen}, nil).Below("/node")
 	want := ofCDI(t, node, chosen)

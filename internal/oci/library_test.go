@@ -16,8 +16,8 @@ import (
 	libcdi "tags.cncf.io/container-device-interface/pkg/cdi"
 	cdispecs "tags.cncf.io/container-device-interface/specs-go"
 
-	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/oci"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
@@ -30,10 +30,7 @@ func engineConfig(t testing.TB, name string) []byte {
 
 func look(t testing.TB) oci.Looker {
 	t.Helper()
-	host, err := hostfs.New("/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	host := simtest.Root(t, "/")
 	return host.Node
 }
 

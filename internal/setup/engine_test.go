@@ -17,7 +17,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/backup"
 	"github.com/metax-ctk/container-toolkit/internal/engine"
-	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
@@ -35,10 +35,7 @@ func newHost(t *testing.T, files map[string]string) Host {
 		}
 		testfile.Write(t, at, text, 0o755)
 	}
-	root, err := hostfs.New(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := simtest.Root(t, dir)
 	return Host{Root: root}
 }
 

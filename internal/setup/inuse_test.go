@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/metax-ctk/container-toolkit/internal/holders/procfs"
-	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
@@ -27,10 +27,7 @@ func TestInUse(t *testing.T) {
 			at := filepath.Join(dir, path)
 			testfile.Write(t, at, text, 0o755)
 		}
-		root, err := hostfs.New(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		root := simtest.Root(t, dir)
 		got, err := Host{Root: root}.InUse(t.Context(), procfs.New(filepath.Join(dir, "proc"), -1))
 		if err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: %q, %v; want %q", text, got, err, want)

@@ -13,7 +13,6 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/discover"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
-	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/test/gputest"
 	"github.com/metax-ctk/container-toolkit/test/simtest"
@@ -72,10 +71,7 @@ func TestRoundTrip(t *testing.T) {
 			if err := sim.WithSMI(hostTree(t, want), want, standin.SMI(t)).Write(dir); err != nil {
 				t.Fatal(err)
 			}
-			root, err := hostfs.New(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			root := simtest.Root(t, dir)
 			got, err := discover.Host{Surroundings: true, Root: root, Run: run}.Discover(t.Context())
 			if err != nil {
 				t.Fatal(err)

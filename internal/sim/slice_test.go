@@ -14,7 +14,6 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/discover"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
-	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/test/simtest"
 	"github.com/metax-ctk/container-toolkit/test/standin"
@@ -33,10 +32,7 @@ func act(t *testing.T, root, command string) (output string, code int) {
 
 func found(t *testing.T, dir string) gpu.Node {
 	t.Helper()
-	root, err := hostfs.New(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := simtest.Root(t, dir)
 	n, err := discover.Host{Surroundings: true, Root: root, Run: run}.Discover(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -39,6 +39,12 @@ func Write(t testing.TB, tree sim.Tree) *hostfs.Root {
 	if err := tree.Write(dir); err != nil {
 		t.Fatal(err)
 	}
+	return Root(t, dir)
+}
+
+// Root opens the directory that stands for a host's root directory.
+func Root(t testing.TB, dir string) *hostfs.Root {
+	t.Helper()
 	root, err := hostfs.New(dir)
 	if err != nil {
 		t.Fatal(err)

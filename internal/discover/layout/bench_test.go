@@ -8,21 +8,13 @@ import (
 	"testing"
 
 	"github.com/metax-ctk/container-toolkit/internal/discover/layout"
-	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
 // BenchmarkRead reads the layout of a node beside the plain reads of the same files.
 func BenchmarkRead(b *testing.B) {
 	for _, name := range []string{"c500-8", "superpod-64"} {
-		node, err := sim.Node(name)
-		if err != nil {
-			b.Fatal(err)
-		}
-		tree, err := sim.HostTree(node)
-		if err != nil {
-			b.Fatal(err)
-		}
+		node, tree := simtest.Host(b, name)
 		host := simtest.Write(b, tree)
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {

@@ -11,9 +11,9 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/discover/sysfs"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
-	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/test/gputest"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
@@ -295,10 +295,7 @@ func TestReadManySlices(t *testing.T) {
 	for k := range 2000 {
 		testfile.Mkdir(t, fmt.Sprintf("%s/%s/sgpu/sgpu%d", dir, second, k), 0o755)
 	}
-	root, err := hostfs.New(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := simtest.Root(t, dir)
 	got, err := sysfs.Read(root)
 	if err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs/hosttree"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs/shlib"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
 var amd64 = shlib.Kind{Class: elf.ELFCLASS64, Data: elf.ELFDATA2LSB, Machine: elf.EM_X86_64}
@@ -44,10 +45,7 @@ func TestLibrary(t *testing.T) {
 			if err := tree.Write(dir); err != nil {
 				t.Fatal(err)
 			}
-			host, err := hostfs.New(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			host := simtest.Root(t, dir)
 			got, err := shlib.ReadAt(host, "/lib/x.so")
 			if err != nil {
 				t.Fatal(err)
@@ -62,10 +60,7 @@ func TestLibrary(t *testing.T) {
 			if diff := cmp.Diff(tree, again); diff != "" {
 				t.Errorf("text (-want +got):\n%s\n%s", diff, tree.Format())
 			}
-			machine, err := hostfs.New("/")
-			if err != nil {
-				t.Fatal(err)
-			}
+			machine := simtest.Root(t, "/")
 			if _, err := shlib.ReadAt(machine, filepath.Join(dir, "lib/x.so")); !errors.Is(err, shlib.ErrNotELF) {
 				t.Errorf("on a machine itself: %v; want ErrNotELF", err)
 			}
@@ -107,10 +102,7 @@ func TestWriteInert(t *testing.T) {
 	if err != nil || !info.Mode().IsRegular() {
 		t.Fatalf("it is %v, %v; want a regular file", info.Mode(), err)
 	}
-	host, err := hostfs.New(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	host := simtest.Root(t, dir)
 	if d, err := host.Device("/dev/null"); err != nil || d != (hostfs.Device{Major: 1, Minor: 3, Perm: 0o666, GID: 7}) {
 		t.Errorf("it stands for %+v, %v", d, err)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs/hosttree"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
@@ -83,10 +84,7 @@ func TestAdd(t *testing.T) {
 // checkSmall returns how the files below dir differ from small.
 func checkSmall(t *testing.T, dir string) {
 	t.Helper()
-	host, err := hostfs.New(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	host := simtest.Root(t, dir)
 	got := hosttree.Tree{}
 	for p, e := range small {
 		info, err := os.Lstat(filepath.Join(dir, p))

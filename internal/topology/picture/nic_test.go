@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/internal/topology/picture"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
@@ -18,10 +18,7 @@ import (
 // GPUs and network cards with each other.
 func TestPublishedNICs(t *testing.T) {
 	published := testfile.Read(t, "../../discover/mxsmi/testdata/topo-c500-nics.txt")
-	node, err := sim.Node("c500-8")
-	if err != nil {
-		t.Fatal(err)
-	}
+	node := simtest.Node(t, "c500-8")
 	var b bytes.Buffer
 	if err := picture.Matrix(&b, picture.View{Node: node}); err != nil {
 		t.Fatal(err)

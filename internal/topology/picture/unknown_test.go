@@ -8,15 +8,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
 // TestLinksUnknown: what is not known is not denied.
 func TestLinksUnknown(t *testing.T) {
-	node, err := sim.Node("c500-8-pcie")
-	if err != nil {
-		t.Fatal(err)
-	}
+	node := simtest.Node(t, "c500-8-pcie")
 	for name, render := range map[string]func(io.Writer, View) error{"tree": Tree, "svg": SVG} {
 		for unknown, want := range map[bool]string{false: "no MetaXLink", true: "MetaXLink: unknown"} {
 			var text bytes.Buffer
