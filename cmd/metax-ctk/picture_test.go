@@ -11,9 +11,9 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/internal/svg"
 	"github.com/metax-ctk/container-toolkit/internal/topology/picture"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
@@ -34,10 +34,7 @@ const readmeHeight = 420
 // and a pick of 4 gives the others' domain. It is made smaller, for README.md.
 func topologyPicture(t *testing.T) string {
 	t.Helper()
-	node, err := sim.Node("c500-8")
-	if err != nil {
-		t.Fatal(err)
-	}
+	node := simtest.Node(t, "c500-8")
 	const train = "container train (docker), lease 3f8a52c0d1e7, of alice"
 	view := picture.View{Node: node, InUse: []int{0, 1}, Picked: []int{4, 5, 6, 7}, Users: []string{train, train}}
 	var text strings.Builder

@@ -156,9 +156,6 @@ func TestSGPUToolLies(t *testing.T) {
 
 func must(t *testing.T, name string) gpu.Node {
 	t.Helper()
-	n, err := sim.Node(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := simtest.Node(t, name)
 	return n
 }

@@ -311,10 +311,7 @@ func TestBugreport(t *testing.T) {
 		t.Fatalf("exit code %d: %s", code, said)
 	}
 	text := testfile.Read(t, file)
-	node, err := sim.Node("c500-8")
-	if err != nil {
-		t.Fatal(err)
-	}
+	node := simtest.Node(t, "c500-8")
 	for _, g := range node.GPUs {
 		for _, secret := range []string{string(g.UUID), g.Serial} {
 			secret = strings.TrimPrefix(secret, "GPU-")

@@ -10,9 +10,9 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/compose"
 	"github.com/metax-ctk/container-toolkit/internal/dockerargs"
-	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/image"
 	"github.com/metax-ctk/container-toolkit/internal/inject"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
 // TestServiceCommand is the line of run that stands for a service.
@@ -57,10 +57,7 @@ func TestServiceSoftware(t *testing.T) {
 	if err := hostTree(dir); err != nil {
 		t.Fatal(err)
 	}
-	host, err := hostfs.New(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	host := simtest.Root(t, dir)
 	model, err := compose.Read([]byte(`{"name": "p", "services": {"a": {"image": "i", "gpus": [{"count": 1}], "environment": {"PATH": "/mine:$$x", "CUCC_PATH": "/c"}}}}`))
 	if err != nil {
 		t.Fatal(err)
