@@ -14,25 +14,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
-	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/device/foreignuse"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/device/inventory"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/device/plugin"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/reader"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // simulated writes a host tree and returns it.
 func simulated(t *testing.T, name string) (string, gpu.Node) {
 	t.Helper()
-	n, err := sim.Node(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tree, err := sim.HostTree(n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	n, tree := simtest.Host(t, name)
 	dir := t.TempDir()
 	if err := tree.Write(dir); err != nil {
 		t.Fatal(err)

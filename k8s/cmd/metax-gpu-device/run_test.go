@@ -26,6 +26,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/health"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/reader"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
 // kubelet is a kubelet that registers one plugin and follows its list.
@@ -129,10 +130,7 @@ func TestRun(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { os.RemoveAll(dir) })
-			node, err := sim.Node("c500-8")
-			if err != nil {
-				t.Fatal(err)
-			}
+			node := simtest.Node(t, "c500-8")
 			tree, err := sim.HostTree(node)
 			if err == nil {
 				err = tree.WriteInert(filepath.Join(dir, "host"))

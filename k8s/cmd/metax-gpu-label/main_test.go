@@ -7,20 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // TestProgram labels a simulated host once, into a features file.
 func TestProgram(t *testing.T) {
-	n, err := sim.Node("c550-8")
-	if err != nil {
-		t.Fatal(err)
-	}
-	tree, err := sim.HostTree(n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, tree := simtest.Host(t, "c550-8")
 	root, file := t.TempDir(), filepath.Join(t.TempDir(), "labels")
 	if err := tree.Write(root); err != nil {
 		t.Fatal(err)

@@ -22,6 +22,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/exporter/metrics"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/reader"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
 // world is what the sources of an Exporter answer.
@@ -36,10 +37,7 @@ type world struct {
 
 func newWorld(t *testing.T) (*world, *Exporter) {
 	t.Helper()
-	n, err := sim.Node("c500-4-degraded")
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := simtest.Node(t, "c500-4-degraded")
 	start := time.Unix(1_700_000_000, 0)
 	w := &world{now: start, readingsAt: start, node: n}
 	e := New(Sources{

@@ -15,9 +15,9 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/lease"
 	"github.com/metax-ctk/container-toolkit/internal/lease/ledger"
-	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/exporter/metrics"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
 // newHostWorld is newWorld on a host, whose docker has a container on GPU 0.
@@ -103,10 +103,7 @@ func TestLateHolders(t *testing.T) {
 // TestHostLeases: a host shows its leases without a right to write them, and only for the
 // GPUs that it has.
 func TestHostLeases(t *testing.T) {
-	n, err := sim.Node("c500-8")
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := simtest.Node(t, "c500-8")
 	root := t.TempDir()
 	boot, err := assign.Proc().BootID()
 	if err != nil {

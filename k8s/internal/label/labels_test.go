@@ -15,14 +15,12 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 	"github.com/metax-ctk/container-toolkit/test/golden"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
 func simulated(t testing.TB, name string) gpu.Node {
 	t.Helper()
-	n, err := sim.Node(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := simtest.Node(t, name)
 	return n
 }
 

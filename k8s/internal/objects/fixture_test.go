@@ -14,10 +14,10 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
-	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 	"github.com/metax-ctk/container-toolkit/test/golden"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
@@ -113,10 +113,7 @@ func node(t *testing.T, name string, gpus int64) corev1.Node {
 // annotate gives a Node the annotations of metax-gpu-device for a simulated host.
 func annotate(t *testing.T, n *corev1.Node, simulated string, state protocol.NodeState) {
 	t.Helper()
-	host, err := sim.Node(simulated)
-	if err != nil {
-		t.Fatal(err)
-	}
+	host := simtest.Node(t, simulated)
 	top, err := protocol.NewNodeTopology(host)
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
 // trip is the Graph of a node, and that of its annotation.
@@ -61,10 +62,7 @@ func same(t testing.TB, before, after *topology.Graph) {
 func TestRoundTrip(t *testing.T) {
 	for _, name := range append(sim.Names(), "sim:2x2x2", "sim:16x2x4") {
 		t.Run(name, func(t *testing.T) {
-			n, err := sim.Node(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			n := simtest.Node(t, name)
 			before, after, text := trip(t, n)
 			same(t, before, after)
 			if most := 4 << 10; len(n.GPUs) <= 8 && len(text) > most {
@@ -89,10 +87,7 @@ func TestRoundTrip(t *testing.T) {
 
 // TestNodeTopologyText has the whole annotation of a degraded node.
 func TestNodeTopologyText(t *testing.T) {
-	n, err := sim.Node("c500-4-degraded")
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := simtest.Node(t, "c500-4-degraded")
 	made, err := NewNodeTopology(n)
 	var b strings.Builder
 	for i, g := range n.GPUs {
@@ -108,10 +103,7 @@ func TestNodeTopologyText(t *testing.T) {
 }
 
 func TestNodeTopologyTooLarge(t *testing.T) {
-	n, err := sim.Node("sim:65x1x4")
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := simtest.Node(t, "sim:65x1x4")
 	if _, err := NewNodeTopology(n); !errors.Is(err, ErrAnnotation) {
 		t.Errorf("error is %v", err)
 	}

@@ -8,14 +8,12 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
 func graph(t testing.TB, name string) *topology.Graph {
 	t.Helper()
-	n, err := sim.Node(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := simtest.Node(t, name)
 	g, _ := topology.New(n)
 	return g
 }

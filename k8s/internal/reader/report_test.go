@@ -14,14 +14,12 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/health"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
 func report(t testing.TB, name string) Report {
 	t.Helper()
-	n, err := sim.Node(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := simtest.Node(t, name)
 	return Report{Token: "a-1", At: time.Unix(1000, 0).UTC(), Node: n, Look: health.FromNode(n)}
 }
 

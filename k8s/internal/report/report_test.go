@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
@@ -21,10 +22,7 @@ func root(t *testing.T, files map[string]string) *hostfs.Root {
 		name = filepath.Join(dir, Dir, name)
 		testfile.Write(t, name, text, 0o644)
 	}
-	host, err := hostfs.New(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	host := simtest.Root(t, dir)
 	return host
 }
 

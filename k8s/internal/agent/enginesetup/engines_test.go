@@ -17,8 +17,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
@@ -47,10 +47,7 @@ func newNode(t *testing.T, files map[string]string) *node {
 		all[name] = text
 	}
 	dir, programs := t.TempDir(), t.TempDir()
-	root, err := hostfs.New(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := simtest.Root(t, dir)
 	n.Engines = Engines{Root: root, Run: n.run, Programs: programs, Log: slog.New(slog.DiscardHandler)}
 	for name, text := range all {
 		n.write(name, text)

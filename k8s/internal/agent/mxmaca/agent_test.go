@@ -19,6 +19,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/refresh"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
 	"github.com/metax-ctk/container-toolkit/test/needs"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
 // look lets the agent look once. seen are the versions that the specs had at each writing.
@@ -66,10 +67,7 @@ func TestAgent(t *testing.T) {
 	h := newHost(t)
 	h.prepare(t, "maca:0")
 	var waiting report.Report
-	root, err := hostfs.New("/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := simtest.Root(t, "/")
 	if text, err := root.ReadFile(filepath.Join(h.reports, "maca.json")); err != nil || !strings.Contains(string(text), `"Pulling"`) {
 		t.Errorf("%s %v %v", text, err, waiting)
 	}

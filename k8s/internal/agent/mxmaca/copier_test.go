@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
-	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
@@ -84,10 +84,7 @@ func (h host) image(t *testing.T, number string, limit int64, files ...string) S
 
 func (h host) copy(t *testing.T, number string, limit int64, dir string) Staged {
 	t.Helper()
-	root, err := hostfs.New(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := simtest.Root(t, dir)
 	staged, err := Copier{Image: "maca:" + number, Root: root, Opt: h.opt, Dir: filepath.Join(h.opt, stagingDir, number), Limit: limit}.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -170,10 +167,7 @@ func TestStrangers(t *testing.T) {
 func TestStop(t *testing.T) {
 	h, dir := newHost(t), t.TempDir()
 	write(t, dir, "opt/maca/Version.txt Version:3.8.0.1")
-	root, err := hostfs.New(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := simtest.Root(t, dir)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := (Copier{Root: root, Opt: h.opt, Dir: filepath.Join(h.opt, "0"), Limit: big}).Run(ctx); !errors.Is(err, context.Canceled) {

@@ -22,16 +22,14 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // host is a simulated node with some GPUs.
 func host(t *testing.T, gpus int) *hostfs.Root {
 	t.Helper()
-	n, err := sim.Node(fmt.Sprintf("sim:1x1x%d", gpus))
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := simtest.Node(t, fmt.Sprintf("sim:1x1x%d", gpus))
 	for i := range n.GPUs { // with SR-IOV also where the model has none
 		n.GPUs[i].SRIOV = gpu.SRIOVOff
 	}
@@ -43,10 +41,7 @@ func host(t *testing.T, gpus int) *hostfs.Root {
 	if err := tree.WriteInert(dir); err != nil {
 		t.Fatal(err)
 	}
-	root, err := hostfs.New(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := simtest.Root(t, dir)
 	return root
 }
 
@@ -422,10 +417,7 @@ func TestKernel(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	root, err := hostfs.New(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := simtest.Root(t, dir)
 	k := Kernel{root}
 	if err := errors.Join(k.SetVFs(b, 4), k.Bind(b, "vfio-pci")); err != nil {
 		t.Fatal(err)

@@ -9,18 +9,15 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/health"
-	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/device/inventory"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
 // simulated returns a simulated node and its devices. Of the GPUs in bad the vendor's software
 // says that they are broken.
 func simulated(t testing.TB, name string, bad ...int) (gpu.Node, []inventory.Device) {
 	t.Helper()
-	node, err := sim.Node(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	node := simtest.Node(t, name)
 	for _, i := range bad {
 		node.GPUs[i].Healthy = false
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/refresh"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 	"github.com/metax-ctk/container-toolkit/test/standin"
 	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
@@ -30,10 +31,7 @@ type host struct {
 
 func newHost(t *testing.T, name string) *host {
 	t.Helper()
-	n, err := sim.Node(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := simtest.Node(t, name)
 	return hostOf(t, n)
 }
 
@@ -168,10 +166,7 @@ func TestWriteRefuses(t *testing.T) {
 	if _, err := h.Write(t.Context()); !errors.Is(err, refresh.ErrNoDriver) {
 		t.Errorf("without /dev/mxcd: %v", err)
 	}
-	empty, err := hostfs.New(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	empty := simtest.Root(t, t.TempDir())
 	h.Host = empty
 	if _, err := h.Write(t.Context()); !errors.Is(err, discover.ErrNoGPU) {
 		t.Errorf("without a GPU: %v", err)
@@ -196,10 +191,7 @@ func TestOneBrokenGPU(t *testing.T) {
 // TestVirtualFunctions: a node whose GPUs all have virtual functions has a spec of these
 // alone.
 func TestVirtualFunctions(t *testing.T) {
-	n, err := sim.Node("c500-1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := simtest.Node(t, "c500-1")
 	g := &n.GPUs[0]
 	vf := g.BDF
 	vf.Function = 1

@@ -11,16 +11,13 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/health"
-	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
 // node returns c500-8 with vfs virtual functions on each GPU.
 func node(t *testing.T, name string, vfs int) gpu.Node {
 	t.Helper()
-	n, err := sim.Node(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := simtest.Node(t, name)
 	for i := range n.GPUs {
 		g := &n.GPUs[i]
 		for k := range vfs {

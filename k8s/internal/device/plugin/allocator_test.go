@@ -13,21 +13,18 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/edits"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
-	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/device/allocate"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/device/allocations"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/device/foreignuse"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
 // allocator returns one of the node c500-8, with a record in dir.
 func allocator(t testing.TB, dir, boot string, log *strings.Builder) (*Allocator, gpu.Node) {
 	t.Helper()
-	node, err := sim.Node("c500-8")
-	if err != nil {
-		t.Fatal(err)
-	}
+	node := simtest.Node(t, "c500-8")
 	a := &Allocator{State: &NodeState{
 		Settings: Settings{PodPolicies: true}, Log: slog.New(slog.NewTextHandler(log, nil)),
 		Store: allocations.Store{Path: filepath.Join(dir, "allocations.json"), Boot: boot},

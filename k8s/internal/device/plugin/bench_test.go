@@ -19,9 +19,9 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/health"
-	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/device/allocations"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/device/inventory"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
 // calls is how many calls a percentile is taken of.
@@ -34,10 +34,7 @@ var measured = map[string]string{"8": "c500-8", "64": "superpod-64"}
 // all GPUs.
 func client(b *testing.B, name string) (v1beta1.DevicePluginClient, []string) {
 	b.Helper()
-	node, err := sim.Node(name)
-	if err != nil {
-		b.Fatal(err)
-	}
+	node := simtest.Node(b, name)
 	log := slog.New(slog.DiscardHandler)
 	a := &Allocator{State: &NodeState{Log: log, Store: allocations.Store{Path: filepath.Join(stateDir(b), "allocations.json"), Boot: "boot"}}}
 	a.State.Load()

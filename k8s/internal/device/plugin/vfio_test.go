@@ -14,9 +14,9 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/health"
-	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
 // TestVFIO gives virtual machines GPUs that are bound to vfio-pci, which are four of the node:
@@ -44,10 +44,7 @@ func TestVFIO(t *testing.T) {
 	if err := tree.WriteInert(dir); err != nil {
 		t.Fatal(err)
 	}
-	root, err := hostfs.New(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := simtest.Root(t, dir)
 	v := &VFIO{Root: root, EngineRoot: "/tree"}
 	if _, err := v.Allocate([]string{first}); err == nil {
 		t.Error("a GPU is given before the first look")

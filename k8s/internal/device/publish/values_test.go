@@ -12,17 +12,14 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/health"
-	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
 // facts are those of a simulated node after one look.
 func facts(t testing.TB, name string, unhealthy ...int) (Facts, []health.Change) {
 	t.Helper()
-	n, err := sim.Node(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := simtest.Node(t, name)
 	look := health.FromNode(n)
 	for _, i := range unhealthy {
 		look.Readings[i].Problems = []health.Problem{{Code: health.Vendor, Text: "it is broken"}}

@@ -17,12 +17,12 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/discover"
 	"github.com/metax-ctk/container-toolkit/internal/discover/mxsml"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
-	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/node"
 	"github.com/metax-ctk/container-toolkit/internal/sgpu"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/device/allocate"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/reader"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 	"github.com/metax-ctk/container-toolkit/test/standin"
 )
 
@@ -44,22 +44,12 @@ func show(n gpu.Node) string {
 
 // TestSlices makes and removes slices of a simulated node with its mx-smi, through a Server.
 func TestSlices(t *testing.T) {
-	n, err := sim.Node("c500-8-sgpu")
-	if err != nil {
-		t.Fatal(err)
-	}
-	tree, err := sim.HostTree(n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	n, tree := simtest.Host(t, "c500-8-sgpu")
 	root := filepath.Join(t.TempDir(), "host")
 	if err := sim.WithSMI(tree, n, standin.SMI(t)).WriteInert(root); err != nil {
 		t.Fatal(err)
 	}
-	host, err := hostfs.New(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	host := simtest.Root(t, root)
 	at := node.Selector{Node: node.Host, Root: root, Run: child.Tool}
 	looks := 0
 	look := func(ctx context.Context) (gpu.Node, error) { looks++; return at.Load(ctx) }

@@ -22,15 +22,13 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/usage"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 	"github.com/metax-ctk/container-toolkit/test/golden"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
 // snapshot is the one of a simulated node that was looked at once.
 func snapshot(t testing.TB, name string) Snapshot {
 	t.Helper()
-	n, err := sim.Node(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := simtest.Node(t, name)
 	state, _ := health.State{}.Next(health.FromNode(n), health.DefaultRules)
 	return Snapshot{
 		Node: n, Health: state, LookAt: time.Unix(1_700_000_000, 500_000_000), Readings: sim.Readings(n, 0),

@@ -12,11 +12,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
-	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/node"
 	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/label"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
@@ -36,10 +36,7 @@ func tree(t testing.TB, n gpu.Node) (dir string) {
 
 func simulated(t testing.TB, name string) gpu.Node {
 	t.Helper()
-	n, err := sim.Node(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := simtest.Node(t, name)
 	return n
 }
 
@@ -58,10 +55,7 @@ func TestHostRecorded(t *testing.T) {
 	for _, name := range []string{"c500-8", "c500-8-sgpu", "c500-1", "c550-8"} {
 		n := simulated(t, name)
 		dir := tree(t, n)
-		host, err := hostfs.New(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		host := simtest.Root(t, dir)
 		if err := node.Record(host, n); err != nil {
 			t.Fatal(err)
 		}

@@ -16,11 +16,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
-	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/node"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/label"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/report"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
@@ -81,10 +81,7 @@ func TestPartial(t *testing.T) {
 func TestRecordedMeanwhile(t *testing.T) {
 	n := simulated(t, "c500-8")
 	dir := tree(t, n)
-	host, err := hostfs.New(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	host := simtest.Root(t, dir)
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		var wrote map[string]string

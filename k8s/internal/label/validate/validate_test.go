@@ -23,25 +23,18 @@ import (
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/node"
-	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
 // host writes a simulated host, with the CDI spec of its GPUs, and returns both.
 func host(t *testing.T, name string) (gpu.Node, *hostfs.Root) {
 	t.Helper()
-	n, err := sim.Node(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tree, err := sim.HostTree(n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	n, tree := simtest.Host(t, name)
 	dir := t.TempDir()
 	if err := tree.Write(dir); err != nil {
 		t.Fatal(err)
 	}
-	n, err = node.Selector{Root: dir}.Load(context.Background())
+	n, err := node.Selector{Root: dir}.Load(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,10 +45,7 @@ func host(t *testing.T, name string) (gpu.Node, *hostfs.Root) {
 	if _, err := cdi.Write(filepath.Join(dir, cdi.Path(cdi.DefaultVendor, cdi.DefaultClass, cdi.JSON)), spec, cdi.JSON); err != nil {
 		t.Fatal(err)
 	}
-	root, err := hostfs.New(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := simtest.Root(t, dir)
 	return n, root
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
-	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/internal/topology"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
 func TestKoordletLinks(t *testing.T) {
@@ -31,10 +31,7 @@ func TestKoordletLinks(t *testing.T) {
 		"a mesh of 31":          {"sim:1x1x31", map[int]int{2: 465}, "MetaXLink", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			n, err := sim.Node(c.node)
-			if err != nil {
-				t.Fatal(err)
-			}
+			n := simtest.Node(t, c.node)
 			graph, _ := topology.New(n)
 			var minors []int
 			for i := range n.GPUs {

@@ -15,19 +15,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
-	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/scheduler/nodescore"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/scheduler/nodescore/nodescoretest"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
 // c500 is a node object with 8 GPUs in two quads.
 func c500(t testing.TB, name string, generation int64, free ...int) *corev1.Node {
 	t.Helper()
-	g, err := sim.Node("c500-8")
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := simtest.Node(t, "c500-8")
 	annotations, err := nodescoretest.Node{GPUs: g, Free: free}.Annotations()
 	if err != nil {
 		t.Fatal(err)

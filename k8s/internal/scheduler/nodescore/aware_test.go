@@ -12,18 +12,15 @@ import (
 
 	"github.com/metax-ctk/container-toolkit/internal/alloc/key"
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
-	"github.com/metax-ctk/container-toolkit/internal/sim"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/protocol"
 	"github.com/metax-ctk/container-toolkit/k8s/internal/scheduler/nodescore/nodescoretest"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 )
 
 // node is a Node with the GPUs of a simulated one, of which these are free.
 func node(t testing.TB, s *Shapes, name, simulated string, free []int) Node {
 	t.Helper()
-	g, err := sim.Node(simulated)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := simtest.Node(t, simulated)
 	return nodeOf(t, s, nodescoretest.Node{Name: name, GPUs: g, Free: free})
 }
 
@@ -275,10 +272,7 @@ func TestBruteForce(t *testing.T) {
 func TestShapes(t *testing.T) {
 	s := &Shapes{}
 	a := node(t, s, "a", "c500-8", all8)
-	g, err := sim.Node("c500-8")
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := simtest.Node(t, "c500-8")
 	g.GPUs = slices.Clone(g.GPUs)
 	for i := range g.GPUs {
 		g.GPUs[i].UUID, g.GPUs[i].Model = gpu.UUID(fmt.Sprintf("GPU-%d", i)), "MXC999"

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/metax-ctk/container-toolkit/internal/sim"
+	"github.com/metax-ctk/container-toolkit/test/simtest"
 	"github.com/metax-ctk/container-toolkit/test/testfile"
 )
 
@@ -34,10 +34,7 @@ func vendorQueries(t *testing.T, at server) {
 	if err := json.Unmarshal(data, &queries); err != nil {
 		t.Fatal(err)
 	}
-	node, err := sim.Node(working.node)
-	if err != nil {
-		t.Fatal(err)
-	}
+	node := simtest.Node(t, working.node)
 	good := strings.NewReplacer(
 		"$servers", "gpu-good", "$server", "gpu-good", "$device", "0", "$hostname", ".*", "$gpu", ".*", "$sgpu", ".*", "$__rate_interval", "1m",
 		"%NODE", "gpu-good", "%UUID", string(node.GPUs[0].UUID), "%SLICEDGPU", "2", "%SLICED", "gpu-sliced", "%NAMESPACE", "team-a", "%POD", "train", "%CONTAINER", "main",
