@@ -109,21 +109,8 @@ func (p *Picker) mostWithin(q key.Question) int {
 // largestDomain returns the number of GPUs in the largest set that MetaXLink connects,
 // directly or through others of the set. Not every domain has a ring over all of its GPUs.
 func (p *Picker) largestDomain() int {
-	largest, seen := 0, make([]bool, p.gpus)
-	for first := range p.gpus {
-		if seen[first] {
-			continue
-		}
-		seen[first] = true
-		domain := []int{first}
-		for at := 0; at < len(domain); at++ {
-			for other := range p.gpus {
-				if !seen[other] && p.graph.Class(domain[at], other) == topology.MX {
-					seen[other] = true
-					domain = append(domain, other)
-				}
-			}
-		}
+	largest := min(1, p.gpus) // a GPU without MetaXLink is in none
+	for _, domain := range p.graph.Domains() {
 		largest = max(largest, len(domain))
 	}
 	return largest

@@ -22,6 +22,9 @@ type Graph struct {
 // Len returns the number of GPUs.
 func (g *Graph) Len() int { return g.g.Len() }
 
+// Domains returns the MetaXLink domains, as topology.Graph does.
+func (g *Graph) Domains() [][]int { return g.g.Domains() }
+
 // Class returns the class of the link between GPUs i and j.
 func (g *Graph) Class(i, j int) topology.Kind { return g.g.Kind(i, j).Class() }
 
