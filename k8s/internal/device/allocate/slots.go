@@ -82,10 +82,10 @@ func (p SlicePod) shareSlots(byContainer [][]int, all []foreign.Slice) {
 	for _, r := range requests {
 		own := size(r)
 		// Of the others, only a sidecar that starts before it runs at the same time.
-		isFree := func(user int) bool { return user != r.container && (p.once[user] || user > r.container) }
+		runsBeside := func(user int) bool { return user == r.container || (!p.once[user] && user < r.container) }
 		for slot, s := range all {
-			if len(users[slot]) > 0 && s.UUID.Equal(string(own.UUID)) && s.Compute >= own.Compute && s.MemoryMiB >= own.MemoryMiB &&
-				!slices.ContainsFunc(users[slot], func(user int) bool { return !isFree(user) }) {
+			isLarge := s.UUID.Equal(string(own.UUID)) && s.Compute >= own.Compute && s.MemoryMiB >= own.MemoryMiB
+			if isLarge && len(users[slot]) > 0 && !slices.ContainsFunc(users[slot], runsBeside) {
 				byContainer[r.container][r.at] = slot
 				break
 			}
