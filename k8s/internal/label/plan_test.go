@@ -27,7 +27,7 @@ func object(t testing.TB, wrote map[string]map[string]string) metav1.ObjectMeta 
 		maps.Copy(o.Labels, labels)
 		o.ManagedFields = append(o.ManagedFields, metav1.ManagedFieldsEntry{
 			Manager:  manager,
-			FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:metadata":{"f:labels":{".":{},` + strings.Join(fields, ",") + `}}}`)},
+			FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{".":{},` + strings.Join(fields, ",") + `}}}`),
 		})
 	}
 	slices.SortFunc(o.ManagedFields, func(a, b metav1.ManagedFieldsEntry) int { return strings.Compare(a.Manager, b.Manager) })
@@ -114,7 +114,7 @@ func FuzzManagers(f *testing.F) {
 	f.Fuzz(func(t *testing.T, fields []byte, value string) {
 		o := metav1.ObjectMeta{
 			Labels:        map[string]string{protocol.LabelProduct: value},
-			ManagedFields: []metav1.ManagedFieldsEntry{{Manager: value, FieldsV1: &metav1.FieldsV1{Raw: fields}}, {}},
+			ManagedFields: []metav1.ManagedFieldsEntry{{Manager: value, FieldsV1: metav1.NewFieldsV1(string(fields))}, {}},
 		}
 		p := NewPlan(o, map[string]string{protocol.LabelProduct: "C500"}, Written{})
 		if p.Apply[protocol.LabelProduct] != "C500" || value != "C500" && !p.Changes {

@@ -62,7 +62,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		raw, _ := json.Marshal(map[string]any{"f:metadata": map[string]any{"f:labels": fields}})
 		s.node.Labels, s.node.Annotations = sent.Labels, sent.Annotations
-		s.node.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: r.URL.Query().Get("fieldManager"), FieldsV1: &metav1.FieldsV1{Raw: raw}}}
+		s.node.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: r.URL.Query().Get("fieldManager"), FieldsV1: metav1.NewFieldsV1(string(raw))}}
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(s.node)

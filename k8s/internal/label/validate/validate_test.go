@@ -29,7 +29,7 @@ import (
 // host writes a simulated host, with the CDI spec of its GPUs, and returns both.
 func host(t *testing.T, name string) (gpu.Node, *hostfs.Root) {
 	t.Helper()
-	n, tree := simtest.Host(t, name)
+	_, tree := simtest.Host(t, name)
 	dir := t.TempDir()
 	if err := tree.Write(dir); err != nil {
 		t.Fatal(err)

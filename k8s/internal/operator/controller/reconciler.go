@@ -146,7 +146,8 @@ func (r *Reconciler) letIn(ctx context.Context, name string, labels map[string]a
 		metadata["labels"] = labels
 	}
 	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Node", "metadata": metadata}}
-	err := r.Client.Patch(ctx, object, client.Apply, client.FieldOwner(protocol.Runtime), client.ForceOwnership)
+	err := r.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object),
+		client.FieldOwner(protocol.Runtime), client.ForceOwnership)
 	if err != nil {
 		return fmt.Errorf("apply the label %s of Node %s: %w", protocol.LabelRuntime, name, err)
 	}
@@ -195,7 +196,8 @@ func (r *Reconciler) configs(ctx context.Context) (map[string]map[string]string,
 // apply makes a DaemonSet what it is requested to be.
 func (r *Reconciler) apply(ctx context.Context, set *appsv1.DaemonSet) error {
 	object := &unstructured.Unstructured{Object: plan.Fields(set)}
-	err := r.Client.Patch(ctx, object, client.Apply, client.FieldOwner(protocol.Operator), client.ForceOwnership)
+	err := r.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object),
+		client.FieldOwner(protocol.Operator), client.ForceOwnership)
 	if err != nil {
 		return fmt.Errorf("apply DaemonSet %s: %w", set.Name, err)
 	}
