@@ -17,7 +17,8 @@ type wishes[W wish[W]] struct {
 	broken string
 }
 
-// wish is what is wished of a node: its Problem, and the wish for a node that keeps what it has.
+// wish is what is wished of a node: its Problem, and the wish for a node that keeps what it
+// has.
 type wish[W any] interface {
 	problem() string
 	unknown(named bool, problem string) W

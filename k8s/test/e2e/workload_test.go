@@ -33,7 +33,6 @@ func (v *versionTest) placesGangs(t *testing.T) {
 	})
 	t.Run("links", v.linksGang)
 	t.Run("all or nothing", v.waitsAsGang)
-	v.must(t, "kubectl", "delete", "podgroups.scheduling.k8s.io,workloads.scheduling.k8s.io", "--all")
 	if err := v.RestartAPI(within(t)); err != nil {
 		t.Fatal(err)
 	}

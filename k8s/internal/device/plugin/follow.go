@@ -88,7 +88,8 @@ func WatchConfig(ctx context.Context, client corev1client.ConfigMapsGetter, name
 	var one sync.Mutex
 	parts := map[string]map[string]string{}
 	watchOne := func(name string) {
-		follow(ctx, client, fields.OneTermEqualSelector(metav1.ObjectNameField, name), all.List, all.Watch, &corev1.ConfigMap{}, nil,
+		named := fields.OneTermEqualSelector(metav1.ObjectNameField, name)
+		follow(ctx, client, named, all.List, all.Watch, &corev1.ConfigMap{}, nil,
 			func(found []*corev1.ConfigMap) {
 				one.Lock()
 				defer one.Unlock()
@@ -116,7 +117,8 @@ func WatchConfig(ctx context.Context, client corev1client.ConfigMapsGetter, name
 // WatchNode calls see with a Node, as WatchConfig does with its object.
 func WatchNode(ctx context.Context, client corev1client.NodesGetter, name string, see func(*corev1.Node)) {
 	all := client.Nodes()
-	follow(ctx, client, fields.OneTermEqualSelector(metav1.ObjectNameField, name), all.List, all.Watch, &corev1.Node{}, nil,
+	named := fields.OneTermEqualSelector(metav1.ObjectNameField, name)
+	follow(ctx, client, named, all.List, all.Watch, &corev1.Node{}, nil,
 		func(found []*corev1.Node) {
 			for _, n := range found {
 				see(n)

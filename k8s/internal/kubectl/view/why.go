@@ -224,7 +224,8 @@ func (j judge) obstacleOn(n Node) obstacle {
 		return obstacle{Repair, "it is not ready"}
 	}
 	const compares = true // the API server takes Lt and Gt only where the scheduler compares
-	taint, untolerated := scheduling.FindMatchingUntoleratedTaint(logr.Discard(), n.object.Spec.Taints, j.pod.Spec.Tolerations,
+	taints, tolerations := n.object.Spec.Taints, j.pod.Spec.Tolerations
+	taint, untolerated := scheduling.FindMatchingUntoleratedTaint(logr.Discard(), taints, tolerations,
 		func(t *corev1.Taint) bool {
 			return t.Effect != corev1.TaintEffectPreferNoSchedule && t.Key != corev1.TaintNodeUnschedulable
 		}, compares)

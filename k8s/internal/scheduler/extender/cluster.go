@@ -74,7 +74,9 @@ var annotations = [4]string{
 // Judge judges the nodes with these names for a request. A node that is not known yet fits:
 // the scheduler knows it. session has the nodes of which the scheduler knows pods that it may
 // not have bound or evicted yet.
-func (c *Cluster) Judge(names []string, session map[string]foreign.VolcanoNode, r nodescore.Request) []nodescore.Judgement {
+func (c *Cluster) Judge(names []string, session map[string]foreign.VolcanoNode,
+	r nodescore.Request,
+) []nodescore.Judgement {
 	all := make([]nodescore.Judgement, len(names))
 	open := c.recall(all, names, session, r)
 	for _, u := range open {
@@ -133,8 +135,9 @@ func (c *Cluster) recall(all []nodescore.Judgement, names []string, session map[
 	return open
 }
 
-// inSession returns the node with the pods that are to be bound to it, and without the requests
-// of those that are leaving it: their GPUs are not free yet, but a pod can wait for them.
+// inSession returns the node with the pods that are to be bound to it, and without the
+// requests of those that are leaving it: their GPUs are not free yet, but a pod can wait for
+// them.
 func (c *Cluster) inSession(n nodescore.Node, seen foreign.VolcanoNode, now time.Time) nodescore.Node {
 	for _, pod := range seen.Leaving {
 		is := c.pods[pod.Namespace+"/"+pod.Name]
