@@ -98,12 +98,18 @@ func (c *Cluster) RunKoordlet(ctx context.Context, file, infos string) error {
 		return err
 	}
 	const state = "/run/koordlet-state"
+	// koordlet looks for the kubelet's pods at the top of each hierarchy, where a kubelet has them
+	// that has the machine for itself.
+	const link = `mkdir -p "$1"; for at in /sys/fs/cgroup/*/; do ln -s "$at$2" "$1/$(basename "$at")"; done`
+	if _, err := c.Run(ctx, "sh", "-ec", link, "sh", state+"/cgroup", c.Cgroup()); err != nil {
+		return err
+	}
 	return c.launch(ctx, program{name: Koordlet, argv: []string{
 		"env", "NODE_NAME=" + NodeName, "agent_mode=hostMode", path,
 		"--feature-gates=Accelerators=true,BECPUSuppress=false,CPUBurst=false,RdtResctrl=false,NodeTopologyReport=false," +
 			"GroupIdentity=false,CPUSetAllocator=false,BatchResource=false", "--enable-nri-runtime-hook=false",
 		"--runtime-hooks-addr=" + state + ".sock", "--runtime-hooks-host-endpoint=" + state + ".sock", "--runtime-hooks-config-path=" + state,
-		"--enable-node-metric-report=false", "--xpu-device-infos-dir=" + infos, "--addr=" + koordletAddress,
+		"--cgroup-root-dir=" + state + "/cgroup/", "--enable-node-metric-report=false", "--xpu-device-infos-dir=" + infos, "--addr=" + koordletAddress,
 		"--tsdb-path=" + state + "/metrics", "--prediction-checkpoint-filepath=" + state + "/prediction", "--audit-log-dir=" + state + "/audit",
 	}, ready: serves(koordletAddress)})
 }

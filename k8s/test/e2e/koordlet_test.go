@@ -129,7 +129,8 @@ func (n *node) device(t *testing.T, unhealthy []int) (d device) {
 	return d
 }
 
-// checkDevice compares the Device of healthy GPUs with the node: two MetaXLink domains of four.
+// checkDevice compares the Device of healthy GPUs with the node: two MetaXLink domains of four, in
+// one NUMA node.
 func (n *node) checkDevice(t *testing.T, d device) {
 	t.Helper()
 	for i, g := range d.Spec.Devices {
@@ -138,7 +139,7 @@ func (n *node) checkDevice(t *testing.T, d device) {
 		want := deviceGPU{ID: n.gpus[i].UUID, Minor: i, Health: true, Resources: map[string]string{
 			"koordinator.sh/gpu-core": "100", "koordinator.sh/gpu-memory": "64Gi", "koordinator.sh/gpu-memory-ratio": "100",
 		}}
-		want.Topology.NodeID, want.Topology.SocketID, want.Topology.BusID = i/4, -1, n.gpus[i].BDF
+		want.Topology.SocketID, want.Topology.BusID = -1, n.gpus[i].BDF
 		want.Topology.PCIEID = d.Spec.Devices[i/4*4].Topology.PCIEID
 		if diff := cmp.Diff(want, g); diff != "" || g.Topology.PCIEID == "" {
 			t.Errorf("GPU %d (-want +got):\n%s", i, diff)
