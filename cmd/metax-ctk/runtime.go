@@ -8,10 +8,8 @@ import (
 	"fmt"
 	"os"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"unicode"
 
 	"github.com/urfave/cli/v2"
@@ -119,9 +117,6 @@ func (t toolkit) runtimeWitness(c *cli.Context) error {
 	return t.printResult(c, seen, joinLines(seen))
 }
 
-// runtimeName matches what every engine accepts as the name of a runtime.
-var runtimeName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`) })
-
 func (t toolkit) runtimeConfigure(c *cli.Context) error {
 	if err := checkConfigure(c); err != nil {
 		return err
@@ -211,7 +206,7 @@ func checkConfigure(c *cli.Context) error {
 	case c.IsSet("engine-version") && !engine.ParseVersion(c.String("engine-version")).Known():
 		return usageErrorf("--engine-version %q is not a version such as 28.5.2", c.String("engine-version"))
 	}
-	if name := c.String("name"); !runtimeName().MatchString(name) {
+	if name := c.String("name"); !engine.IsRuntimeName(name) {
 		return usageErrorf("--name %q: a name is made of letters, digits, dots, dashes and underscores", name)
 	}
 	for _, option := range []string{"config", "runtime-path", "hook", "spec-dir"} {

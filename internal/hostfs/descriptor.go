@@ -65,9 +65,10 @@ func (d descriptor) readContent(name func() string, limit int64) ([]byte, error)
 		if data = data[:len(data)+n]; int64(len(data)) > limit {
 			return nil, fmt.Errorf("read %s: %w: over %d bytes", name(), ErrTooLarge, limit)
 		}
-		// What has a size has ended where less is read than there is room for. Files of proc, which
-		// may give less before their end, have none.
-		if n == 0 || (n < len(rest) && st.Size > 0) {
+		// A file of sysfs says that it has a page, and gives all that it has in one read. Others may
+		// give less than there is room for before their end, which those of proc do not know.
+		ended := st.Size == int64(os.Getpagesize()) || (st.Size > 0 && int64(len(data)) >= st.Size)
+		if n == 0 || (n < len(rest) && ended) {
 			if cap(data) > bufferSize {
 				return data, nil
 			}

@@ -4,16 +4,10 @@ package containerd
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
-	"sync"
 
 	"github.com/metax-ctk/container-toolkit/internal/engine"
 )
-
-// runtimeName matches the names that every containerd can read: the TOML parser of 1.x
-// does not accept quotes in a quoted key.
-var runtimeName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`) })
 
 // Configure returns the changes of the main file and the drop-in. It does not copy
 // containerd's defaults into them, so that an upgrade brings its own. There is one
@@ -26,7 +20,7 @@ func Configure(in Input, s engine.Setup) ([]engine.Change, error) {
 	if s.Runtime != "" && s.Name == "runc" {
 		return nil, fmt.Errorf("set up runtime %q: containerd reserves this name; use another", s.Name)
 	}
-	if s.Runtime != "" && !runtimeName().MatchString(s.Name) {
+	if s.Runtime != "" && !engine.IsRuntimeName(s.Name) {
 		return nil, fmt.Errorf("set up runtime %q: use letters, digits, dots, dashes and underscores in the name", s.Name)
 	}
 	if err := in.checkVersions(); err != nil {

@@ -4,6 +4,7 @@ package cluster
 
 import (
 	"context"
+	"fmt"
 	"strings"
 )
 
@@ -26,7 +27,7 @@ func (c *Cluster) RestartAPI(ctx context.Context, options ...string) error {
 			return c.launch(ctx, p)
 		}
 	}
-	return nil
+	return fmt.Errorf("start %s again: it is none of the cluster's programs", name)
 }
 
 // Control starts the controller manager again with some controllers alone, such as without the

@@ -29,11 +29,6 @@ func TestHAMiSlices(t *testing.T) {
 	if err := n.RunHAMi(within(t), program); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("end of HAMi's log:\n%s", n.Daemon(cluster.HAMi).Tail(30))
-		}
-	})
 	n.listed(t)
 	for _, row := range []struct {
 		name       string

@@ -34,11 +34,6 @@ func TestHAMi(t *testing.T) {
 	if err := n.RunHAMi(within(t), program); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("end of HAMi's log:\n%s", n.Daemon(cluster.HAMi).Tail(30))
-		}
-	})
 	const other = "other"
 	n.createBare(t, other, map[string]string{
 		scores: `{"1":0,"2":100,"3":300,"4":400,"5":420,"6":780,"7":1120,"8":1520}`,

@@ -29,11 +29,6 @@ func TestKoordinatorSlices(t *testing.T) {
 	if err := n.RunKoordinator(within(t), program); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("end of Koordinator's log:\n%s", n.Daemon(cluster.Koordinator).Tail(30))
-		}
-	})
 	n.createDevice(t, cluster.NodeName)
 	n.addCapacity(t, map[corev1.ResourceName]string{
 		"koordinator.sh/gpu-core": "800", "koordinator.sh/gpu-memory-ratio": "800", "koordinator.sh/gpu-memory": "512Gi", "koordinator.sh/gpu.shared": "800",

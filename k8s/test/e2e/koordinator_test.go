@@ -13,8 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-
-	"github.com/metax-ctk/container-toolkit/k8s/test/cluster"
 )
 
 const koordletDir = "/var/run/koordlet/xpu-device-infos"
@@ -32,11 +30,6 @@ func TestKoordinator(t *testing.T) {
 	if err := n.RunKoordinator(within(t), program); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("end of Koordinator's log:\n%s", n.Daemon(cluster.Koordinator).Tail(30))
-		}
-	})
 	const bare = "bare"
 	n.createBare(t, bare, nil, corev1.ResourceList{
 		"koordinator.sh/gpu-core": resource.MustParse("800"), "koordinator.sh/gpu-memory-ratio": resource.MustParse("800"),

@@ -44,11 +44,6 @@ func (n *node) koordlet(t *testing.T) {
 	if err := n.RunKoordlet(within(t), program, koordletDir); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("end of koordlet's log:\n%s", n.Daemon(cluster.Koordlet).Tail(40))
-		}
-	})
 	first := n.device(t, nil)
 	n.checkDevice(t, first)
 

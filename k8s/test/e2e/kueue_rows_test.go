@@ -89,8 +89,8 @@ func (n *node) kueueTwenty(t *testing.T) {
 	n.clean(t)
 }
 
-// mostAdmitted follows Kueue's objects until the answer is asked for: how many GPUs they had at
-// most at one time.
+// mostAdmitted follows Kueue's objects, and returns a function that ends this and returns the
+// largest number of GPUs that were admitted at one time.
 func (n *node) mostAdmitted(t *testing.T) func() int64 {
 	t.Helper()
 	client, err := dynamic.NewForConfig(n.Config)
@@ -315,7 +315,7 @@ func (n *node) kueueLinks(t *testing.T) {
 		t.Errorf("the pod is on %s, want quad", got)
 	}
 	if n.metric(t, `metax_gpu_aware_questions_total{result="ok",verb="prioritize"}`) == 0 {
-		t.Error("nobody asked for the order of nodes")
+		t.Error("the scheduler did not ask gpu-aware which node is best")
 	}
 	// Each of the others has four GPUs for which the rack has room.
 	n.queue(t, "others", 4, asks(3))

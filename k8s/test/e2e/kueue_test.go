@@ -43,11 +43,6 @@ func TestKueue(t *testing.T) {
 	if err := n.RunKueue(within(t), program); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("end of Kueue's log:\n%s", n.Daemon(cluster.Kueue).Tail(40))
-		}
-	})
 	n.applyExample(t, "kueue-queue.yaml")
 	n.quota(t, 8)
 	t.Run("job", n.kueueJob)

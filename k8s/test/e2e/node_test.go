@@ -59,8 +59,12 @@ func newNodeWith(t *testing.T, engine, simulated string) *node {
 	n := &node{Cluster: c}
 	t.Cleanup(func() {
 		if t.Failed() {
-			for _, name := range []string{"kubelet", engine} {
-				t.Logf("end of the log of %s:\n%s", name, c.Daemon(name).Tail(15))
+			for _, name := range []string{
+				"kubelet", engine, "kube-scheduler", cluster.HAMi, cluster.Koordinator, cluster.Koordlet, cluster.Kueue, cluster.VolcanoScheduler,
+			} {
+				if d := c.Daemon(name); d != nil {
+					t.Logf("end of the log of %s:\n%s", name, d.Tail(30))
+				}
 			}
 		}
 	})

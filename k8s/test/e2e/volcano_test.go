@@ -60,18 +60,12 @@ func TestVolcano(t *testing.T) {
 	t.Run("links", n.volcanoLinks)
 }
 
-// runVolcano runs Volcano, its scheduler with more options. The end of its log is shown if the
-// test fails.
+// runVolcano runs Volcano, its scheduler with more options.
 func (n *node) runVolcano(t *testing.T, program, plugin string, options ...string) {
 	t.Helper()
 	if err := n.RunVolcano(within(t), program, volcanoConfig(plugin), options...); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("end of Volcano's log:\n%s", n.Daemon(cluster.VolcanoScheduler).Tail(40))
-		}
-	})
 }
 
 // volcanoPlugin is what the chart writes for Volcano, as an item of a tier of its configuration.

@@ -26,11 +26,6 @@ func (v *versionTest) placesGangs(t *testing.T) {
 	if err := v.Reschedule(within(t), v.asks, cluster.WorkloadGangs...); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("end of the scheduler's log:\n%s", v.Daemon("kube-scheduler").Tail(40))
-		}
-	})
 	t.Run("links", v.linksGang)
 	t.Run("all or nothing", v.waitsAsGang)
 	if err := v.RestartAPI(within(t)); err != nil {

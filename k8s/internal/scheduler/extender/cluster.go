@@ -140,7 +140,7 @@ func (c *Cluster) recall(all []nodescore.Judgement, names []string, session map[
 // them.
 func (c *Cluster) inSession(n nodescore.Node, seen foreign.VolcanoNode, now time.Time) nodescore.Node {
 	for _, pod := range seen.Leaving {
-		is := c.pods[pod.Namespace+"/"+pod.Name]
+		is := c.pods[podKey(pod)]
 		if is.uid == string(pod.UID) && is.node == n.Name {
 			n.Requested -= is.gpus
 			n.Recent = n.Recent.Without(is.uid)
@@ -148,7 +148,7 @@ func (c *Cluster) inSession(n nodescore.Node, seen foreign.VolcanoNode, now time
 	}
 	for _, pod := range seen.Placed {
 		uid := string(pod.UID)
-		if c.pods[pod.Namespace+"/"+pod.Name].uid == uid { // it is bound
+		if c.pods[podKey(pod)].uid == uid { // it is bound
 			continue
 		}
 		r, _ := nodescore.RequestOf(pod, c.resource, c.policy)

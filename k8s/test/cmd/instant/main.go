@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command instant is a scheduler extender that answers at once: every node fits, and all are as
-// good. A scheduler that asks it shows what asking costs, whoever is asked.
+// Command instant is a scheduler extender that answers at once: every node fits, and none is
+// better than another. Beside it, a test sees what another extender's answers cost.
 //
 //	instant ADDRESS
 package main
