@@ -3,7 +3,6 @@
 package foreign
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -70,33 +69,46 @@ const (
 // ParseExtenderArgs reads a question of kube-scheduler: the names of the nodes, and of the pod
 // what decides which GPUs it requests, where its names, its UID and its scheduler, what the
 // containers request of one resource and the annotations with these names. Nothing else is
-// decoded. The error is an ErrExtender.
+// decoded, nor checked but for the pod and what is sent back. The error is an ErrExtender.
 func ParseExtenderArgs(text []byte, resource corev1.ResourceName, annotations ...string) (a ExtenderArgs, err error) {
-	if !json.Valid(text) {
-		return ExtenderArgs{}, fmt.Errorf("%w: %w", ErrExtender, errNotJSON)
-	}
-	err = eachMember(text, func(name string, value []byte) error {
-		switch {
-		case value[0] == 'n': // null
-		case name == "Pod":
-			a.Pod = &corev1.Pod{}
-			return prefixError("Pod", podReader{a.Pod, resource, annotations}.readPod(value))
-		case name == "NodeNames":
-			a.NodeNames = new(make([]string, 0, min(bytes.Count(value, []byte(",")), maxNodes)))
-			return prefixError("NodeNames", readNames(value, a.NodeNames))
-		case name == "Nodes":
-			a.Nodes = &ExtenderNodes{Items: []ExtenderNode{}}
-			return prefixError("Nodes", a.Nodes.read(value))
+	r := questionReader{scanner{text}, resource, annotations}
+	err = r.members(func(name []byte) (err error) {
+		if r.next() == 'n' { // null
+			return nil
 		}
-		return nil
+		switch string(name) {
+		case "Pod":
+			var text []byte
+			if text, err = r.value(); err == nil {
+				a.Pod, err = r.parsePod(text)
+			}
+		case "NodeNames":
+			a.NodeNames = &[]string{}
+			err = prefixError("NodeNames", r.readNames(a.NodeNames))
+		case "Nodes":
+			a.Nodes = &ExtenderNodes{Items: []ExtenderNode{}}
+			err = prefixError("Nodes", r.readNodes(a.Nodes))
+		}
+		return err
 	})
-	if err == nil && a.Pod == nil {
+	if err = r.end(err, a.Pod); err != nil {
+		return ExtenderArgs{}, err
+	}
+	return a, nil
+}
+
+// end returns the error of a question that was read so far.
+func (r *questionReader) end(err error, pod *corev1.Pod) error {
+	switch {
+	case err == nil && r.next() != 0:
+		err = errNotJSON
+	case err == nil && pod == nil:
 		err = errNoPod
 	}
 	if err != nil {
-		return ExtenderArgs{}, fmt.Errorf("%w: %w", ErrExtender, err)
+		return fmt.Errorf("%w: %w", ErrExtender, err)
 	}
-	return a, nil
+	return nil
 }
 
 // prefixError says where an error is; nil stays nil.
@@ -107,9 +119,9 @@ func prefixError(where string, err error) error {
 	return nil
 }
 
-func readNames(text []byte, names *[]string) error {
-	return eachElement(text, func(value []byte) error {
-		name, err := readName(value)
+func (r *questionReader) readNames(names *[]string) error {
+	return r.items('[', ']', func() error {
+		name, err := r.readName()
 		if err == nil && len(*names) == maxNodes {
 			err = fmt.Errorf("more than %d nodes", maxNodes)
 		}
@@ -118,36 +130,35 @@ func readNames(text []byte, names *[]string) error {
 	})
 }
 
-func readName(text []byte) (string, error) {
-	if len(text) > maxName+len(`""`) {
-		return "", fmt.Errorf("a name is longer than %d bytes", maxName)
-	}
-	return decodeString(text)
-}
-
-func (n *ExtenderNodes) read(text []byte) error {
-	return eachMember(text, func(name string, value []byte) error {
-		if name != "items" {
+func (r *questionReader) readNodes(to *ExtenderNodes) error {
+	return r.members(func(name []byte) error {
+		if string(name) != "items" {
 			return nil
 		}
-		n.Items = []ExtenderNode{}
-		return eachElement(value, func(value []byte) error {
-			if len(n.Items) == maxNodes {
+		to.Items = []ExtenderNode{}
+		return r.items('[', ']', func() error {
+			if len(to.Items) == maxNodes {
 				return fmt.Errorf("more than %d nodes", maxNodes)
 			}
-			node := ExtenderNode{object: value}
-			err := eachMember(value, func(name string, value []byte) error {
-				if name != "metadata" {
+			var node ExtenderNode
+			r.next()
+			before := r.rest
+			err := r.members(func(name []byte) error {
+				if string(name) != "metadata" {
 					return nil
 				}
-				return eachMember(value, func(name string, value []byte) (err error) {
-					if name == "name" {
-						node.Name, err = readName(value)
+				return r.members(func(name []byte) (err error) {
+					if string(name) == "name" {
+						node.Name, err = r.readName()
 					}
 					return err
 				})
 			})
-			n.Items = append(n.Items, node)
+			node.object = before[:len(before)-len(r.rest)]
+			if err == nil && !json.Valid(node.object) {
+				err = errNotJSON
+			}
+			to.Items = append(to.Items, node)
 			return err
 		})
 	})

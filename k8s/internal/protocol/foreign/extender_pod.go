@@ -3,6 +3,7 @@
 package foreign
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -11,53 +12,53 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// podReader reads of a pod what a scheduler extender needs.
-type podReader struct {
-	pod         *corev1.Pod
+// questionReader reads a question of a scheduler: of its pods what an extender needs.
+type questionReader struct {
+	scanner
 	resource    corev1.ResourceName
 	annotations []string
 }
 
-func (r podReader) readPod(text []byte) error {
-	return eachMember(text, func(name string, value []byte) error {
-		switch name {
+// parsePod reads the text of a pod, all of which has to be JSON.
+func (r *questionReader) parsePod(text []byte) (*corev1.Pod, error) {
+	if !json.Valid(text) {
+		return nil, errNotJSON
+	}
+	return r.parseSeenPod(text)
+}
+
+// parseSeenPod reads the text of a pod that has a node. What nobody reads of it is not checked.
+func (r *questionReader) parseSeenPod(text []byte) (*corev1.Pod, error) {
+	var pod corev1.Pod
+	in := questionReader{scanner{text}, r.resource, r.annotations}
+	err := in.members(func(name []byte) error {
+		switch string(name) {
 		case "metadata":
-			return prefixError(name, r.readMeta(value))
+			return prefixError("metadata", in.readMeta(&pod))
 		case "spec":
-			return prefixError(name, eachMember(value, func(name string, value []byte) error {
-				switch name {
-				case "containers":
-					return prefixError(name, r.readContainers(value, &r.pod.Spec.Containers))
-				case "schedulerName":
-					var err error
-					r.pod.Spec.SchedulerName, err = readName(value)
-					return err
-				case "initContainers":
-					return prefixError(name, r.readContainers(value, &r.pod.Spec.InitContainers))
-				}
-				return nil
-			}))
+			return prefixError("spec", in.readSpec(&pod.Spec))
 		}
 		return nil
 	})
+	return &pod, prefixError("Pod", err)
 }
 
-func (r podReader) readMeta(text []byte) error {
-	return eachMember(text, func(name string, value []byte) (err error) {
-		switch name {
+func (r *questionReader) readMeta(pod *corev1.Pod) error {
+	return r.members(func(name []byte) (err error) {
+		switch string(name) {
 		case "name":
-			r.pod.Name, err = readName(value)
+			pod.Name, err = r.readName()
 		case "namespace":
-			r.pod.Namespace, err = readName(value)
+			pod.Namespace, err = r.readName()
 		case "uid":
 			var uid string
-			uid, err = readName(value)
-			r.pod.UID = types.UID(uid)
+			uid, err = r.readName()
+			pod.UID = types.UID(uid)
 		case "annotations":
-			r.pod.Annotations = map[string]string{}
-			err = eachMember(value, func(name string, value []byte) (err error) {
-				if slices.Contains(r.annotations, name) {
-					r.pod.Annotations[name], err = decodeString(value)
+			pod.Annotations = map[string]string{}
+			err = r.members(func(name []byte) (err error) {
+				if at := slices.Index(r.annotations, string(name)); at >= 0 {
+					pod.Annotations[r.annotations[at]], err = r.readString()
 				}
 				return err
 			})
@@ -66,17 +67,31 @@ func (r podReader) readMeta(text []byte) error {
 	})
 }
 
-func (r podReader) readContainers(text []byte, to *[]corev1.Container) error {
+func (r *questionReader) readSpec(spec *corev1.PodSpec) error {
+	return r.members(func(name []byte) (err error) {
+		switch string(name) {
+		case "containers":
+			err = prefixError("containers", r.readContainers(&spec.Containers))
+		case "schedulerName":
+			spec.SchedulerName, err = r.readName()
+		case "initContainers":
+			err = prefixError("initContainers", r.readContainers(&spec.InitContainers))
+		}
+		return err
+	})
+}
+
+func (r *questionReader) readContainers(to *[]corev1.Container) error {
 	*to = nil
-	return eachElement(text, func(value []byte) error {
+	return r.items('[', ']', func() error {
 		if len(*to) == maxContainers {
 			return fmt.Errorf("more than %d", maxContainers)
 		}
 		var c corev1.Container
-		err := eachMember(value, func(name string, value []byte) error {
-			switch name {
+		err := r.members(func(name []byte) error {
+			switch string(name) {
 			case "restartPolicy":
-				word, err := readName(value)
+				word, err := r.readName()
 				c.RestartPolicy = nil
 				if word != "" {
 					c.RestartPolicy = new(corev1.ContainerRestartPolicy(word))
@@ -84,12 +99,12 @@ func (r podReader) readContainers(text []byte, to *[]corev1.Container) error {
 				return err
 			case "resources":
 				c.Resources = corev1.ResourceRequirements{}
-				return eachMember(value, func(name string, value []byte) error {
-					switch name {
+				return r.members(func(name []byte) error {
+					switch string(name) {
 					case "requests":
-						return r.readQuantity(value, &c.Resources.Requests)
+						return r.readQuantity(&c.Resources.Requests)
 					case "limits":
-						return r.readQuantity(value, &c.Resources.Limits)
+						return r.readQuantity(&c.Resources.Limits)
 					}
 					return nil
 				})
@@ -102,24 +117,39 @@ func (r podReader) readContainers(text []byte, to *[]corev1.Container) error {
 }
 
 // readQuantity reads how much of the resource is in a list. A quantity may also be a number.
-func (r podReader) readQuantity(text []byte, to *corev1.ResourceList) error {
+func (r *questionReader) readQuantity(to *corev1.ResourceList) error {
 	*to = nil
-	return eachMember(text, func(name string, value []byte) error {
-		if name != string(r.resource) || value[0] == 'n' {
+	return r.members(func(name []byte) error {
+		if string(name) != string(r.resource) {
 			return nil
 		}
-		word := string(value)
+		value, err := r.value()
+		if err != nil || value[0] == 'n' {
+			return err
+		}
+		word := string(value[:min(len(value), maxQuantity+1)])
 		if len(word) <= maxQuantity && value[0] == '"' {
-			var err error
 			if word, err = decodeString(value); err != nil {
 				return err
 			}
 		}
 		if len(word) > maxQuantity {
-			return fmt.Errorf("%s: a quantity is longer than %d bytes", name, maxQuantity)
+			return fmt.Errorf("%s: a quantity is longer than %d bytes", r.resource, maxQuantity)
 		}
 		q, err := resource.ParseQuantity(word)
 		*to = corev1.ResourceList{r.resource: q}
-		return prefixError(name, err)
+		return prefixError(string(r.resource), err)
 	})
+}
+
+// readName reads a name; null is empty.
+func (r *questionReader) readName() (string, error) {
+	text, err := r.value()
+	if err == nil && len(text) > maxName+len(`""`) {
+		err = fmt.Errorf("a name is longer than %d bytes", maxName)
+	}
+	if err != nil {
+		return "", err
+	}
+	return decodeString(text)
 }

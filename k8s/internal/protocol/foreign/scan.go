@@ -12,9 +12,9 @@ import (
 // errNotJSON says that a text ends early or has something in a wrong place.
 var errNotJSON = errors.New("it is not JSON")
 
-// scanner reads JSON from the front to the back, each byte once: a question of Volcano has
-// megabytes, of which a few bytes count. Of what it skips it compares only the brackets, and
-// what nobody decodes costs no memory.
+// scanner reads JSON from the front to the back: a question of Volcano has megabytes, of which a
+// few bytes count. Of what it skips it compares only the brackets, and what nobody decodes costs
+// no memory.
 type scanner struct{ rest []byte }
 
 // next returns the first byte of what follows, without white space; 0 at the end.
@@ -39,8 +39,8 @@ func (s *scanner) takeByte(want byte) error {
 	return nil
 }
 
-// members calls do with the name of each member of an object, as it is written, and with none
-// for null. It skips the values that do does not read.
+// members calls do with the name of each member of an object, and with none for null. It skips
+// the values that do does not read.
 func (s *scanner) members(do func(name []byte) error) error {
 	return s.items('{', '}', func() error {
 		name, err := s.value()
@@ -50,10 +50,18 @@ func (s *scanner) members(do func(name []byte) error) error {
 		if err == nil {
 			err = s.takeByte(':')
 		}
-		before := len(s.rest)
-		if err == nil {
-			err = do(name)
+		if err != nil {
+			return err
 		}
+		if bytes.IndexByte(name, '\\') >= 0 {
+			word, err := decodeString(name)
+			if err != nil {
+				return err
+			}
+			name = []byte(`"` + word + `"`)
+		}
+		before := len(s.rest)
+		err = do(name[1 : len(name)-1])
 		if err == nil && len(s.rest) == before {
 			_, err = s.value()
 		}
@@ -63,11 +71,14 @@ func (s *scanner) members(do func(name []byte) error) error {
 
 // items calls do at the beginning of each item of an object or a list, and not for null.
 func (s *scanner) items(open, end byte, do func() error) error {
-	if s.next() == 'n' {
+	switch s.next() {
+	case open: // below
+	case 0:
+		return errNotJSON
+	case 'n':
 		_, err := s.value()
 		return err
-	}
-	if s.next() != open {
+	default:
 		return errors.New("want " + map[byte]string{'{': "an object", '[': "a list"}[open])
 	}
 	s.rest = s.rest[1:]
@@ -90,15 +101,18 @@ func (s *scanner) items(open, end byte, do func() error) error {
 // value reads the next value, a part of the text of at least a byte.
 func (s *scanner) value() ([]byte, error) {
 	s.next()
-	depth := 0
-	for i := 0; i < len(s.rest); i++ {
-		switch s.rest[i] {
+	text, depth := s.rest, 0
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
 		case '"':
-			length := stringLength(s.rest[i+1:])
-			if length < 0 {
+			for i++; i < len(text) && text[i] != '"'; i++ {
+				if text[i] == '\\' {
+					i++
+				}
+			}
+			if i >= len(text) {
 				return nil, errNotJSON
 			}
-			i += length
 		case '{', '[':
 			depth++
 			continue
@@ -121,7 +135,7 @@ func (s *scanner) value() ([]byte, error) {
 	if depth > 0 {
 		return nil, errNotJSON
 	}
-	return s.cut(len(s.rest))
+	return s.cut(len(text))
 }
 
 // cut returns the next bytes.
@@ -134,52 +148,13 @@ func (s *scanner) cut(length int) ([]byte, error) {
 	return value, nil
 }
 
-// stringLength returns the length of a string with its second quotation mark, from after the
-// first; -1 if there is no second.
-func stringLength(text []byte) int {
-	for at := 0; ; {
-		mark := bytes.IndexByte(text[at:], '"')
-		if mark < 0 {
-			return -1
-		}
-		at += mark + 1
-		escapes := 0
-		for i := at - 2; i >= 0 && text[i] == '\\'; i-- {
-			escapes++
-		}
-		if escapes%2 == 0 {
-			return at
-		}
+// readString reads a string; null is empty.
+func (s *scanner) readString() (string, error) {
+	text, err := s.value()
+	if err != nil {
+		return "", err
 	}
-}
-
-// eachMember calls do with the name and the value of each member of a JSON object, and with
-// none for null.
-func eachMember(text []byte, do func(name string, value []byte) error) error {
-	s := scanner{text}
-	return s.members(func(name []byte) error {
-		value, err := s.value()
-		if err != nil {
-			return err
-		}
-		word, err := decodeString(name)
-		if err != nil {
-			return err
-		}
-		return do(word, value)
-	})
-}
-
-// eachElement does the same with the values of a JSON array.
-func eachElement(text []byte, do func(value []byte) error) error {
-	s := scanner{text}
-	return s.items('[', ']', func() error {
-		value, err := s.value()
-		if err != nil {
-			return err
-		}
-		return do(value)
-	})
+	return decodeString(text)
 }
 
 // decodeString decodes a JSON string; null is empty.

@@ -3,7 +3,6 @@
 package foreign
 
 import (
-	"encoding/json"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -57,36 +56,33 @@ var (
 // ParseVolcanoArgs reads a question of Volcano, of its pods what ParseExtenderArgs reads. What
 // does not count is not checked. The error is an ErrExtender.
 func ParseVolcanoArgs(text []byte, resource corev1.ResourceName, annotations ...string) (a VolcanoArgs, err error) {
-	r := volcanoReader{scanner{text}, podReader{nil, resource, annotations}, 0}
-	err = r.members(func(name []byte) (err error) {
+	r := volcanoReader{questionReader{scanner{text}, resource, annotations}, 0}
+	err = r.members(func(name []byte) error {
 		switch string(name) {
-		case `"task"`:
-			a.Pod, _, err = r.readTask(func(string) bool { return true })
-		case `"node"`:
+		case "task":
+			pod, _, err := r.readTask()
+			if err == nil && pod != nil {
+				a.Pod, err = r.parsePod(pod)
+			}
+			return prefixError("task", err)
+		case "node":
 			a.Nodes = nil
-			err = r.readNode(&a.Nodes)
-		case `"nodes"`:
+			return prefixError("node", r.readNode(&a.Nodes))
+		case "nodes":
 			a.Nodes = nil
-			err = r.items('[', ']', func() error { return r.readNode(&a.Nodes) })
+			return prefixError("nodes", r.items('[', ']', func() error { return r.readNode(&a.Nodes) }))
 		}
-		return prefixError(string(name), err)
+		return nil
 	})
-	switch {
-	case err == nil && r.next() != 0:
-		err = errNotJSON
-	case err == nil && a.Pod == nil:
-		err = errNoPod
-	}
-	if err != nil {
-		return VolcanoArgs{}, fmt.Errorf("%w: %w", ErrExtender, err)
+	if err = r.end(err, a.Pod); err != nil {
+		return VolcanoArgs{}, err
 	}
 	return a, nil
 }
 
 // volcanoReader reads a question of Volcano.
 type volcanoReader struct {
-	scanner
-	podReader
+	questionReader
 	pods int // of nodes, up to now
 }
 
@@ -96,57 +92,52 @@ func (r *volcanoReader) readNode(to *[]VolcanoNode) error {
 		return fmt.Errorf("more than %d nodes", maxNodes)
 	}
 	var node VolcanoNode
-	err := r.members(func(name []byte) error {
+	err := r.members(func(name []byte) (err error) {
 		switch string(name) {
-		case `"Name"`:
-			value, err := r.value()
-			if err == nil {
-				node.Name, err = readName(value)
-			}
-			return err
-		case `"Tasks"`:
-			return r.members(func([]byte) error {
-				pod, status, err := r.readTask(func(status string) bool { return placed[status] || leaving[status] })
-				switch {
-				case pod == nil:
-					return err
-				case placed[status]:
-					node.Placed = append(node.Placed, pod)
-				default:
-					node.Leaving = append(node.Leaving, pod)
-				}
-				if r.pods++; r.pods > maxNodes {
-					return fmt.Errorf("more than %d pods are placed or evicted", maxNodes)
-				}
-				return err
-			})
+		case "Name":
+			node.Name, err = r.readName()
+		case "Tasks":
+			err = r.members(func([]byte) error { return r.readPlaced(&node) })
 		}
-		return nil
+		return err
 	})
 	*to = append(*to, node)
 	return err
 }
 
-// readTask reads the pod of a TaskInfo of Volcano, if its status is wanted; else it is nil.
-func (r *volcanoReader) readTask(wanted func(status string) bool) (_ *corev1.Pod, status string, err error) {
-	var text []byte
+// readPlaced reads a TaskInfo of a node.
+func (r *volcanoReader) readPlaced(node *VolcanoNode) error {
+	text, status, err := r.readTask()
+	if err != nil || text == nil || (!placed[status] && !leaving[status]) {
+		return err
+	}
+	if r.pods++; r.pods > maxNodes {
+		return fmt.Errorf("more than %d pods are placed or evicted", maxNodes)
+	}
+	pod, err := r.parseSeenPod(text)
+	if placed[status] {
+		node.Placed = append(node.Placed, pod)
+	} else {
+		node.Leaving = append(node.Leaving, pod)
+	}
+	return err
+}
+
+// readTask reads a TaskInfo of Volcano: the text of its pod, which is nil for null, and its
+// status.
+func (r *volcanoReader) readTask() (pod []byte, status string, err error) {
 	err = r.members(func(name []byte) (err error) {
-		var value []byte
 		switch string(name) {
-		case `"Pod"`:
+		case "Pod":
+			if pod, err = r.value(); err == nil && pod[0] == 'n' {
+				pod = nil
+			}
+		case "Status":
+			var text []byte
 			text, err = r.value()
-		case `"Status"`:
-			value, err = r.value()
-			status = string(value)
+			status = string(text)
 		}
 		return err
 	})
-	if err != nil || text == nil || text[0] == 'n' || !wanted(status) {
-		return nil, "", err
-	}
-	if !json.Valid(text) {
-		return nil, "", errNotJSON
-	}
-	r.pod = &corev1.Pod{}
-	return r.pod, status, prefixError("Pod", r.readPod(text))
+	return pod, status, err
 }

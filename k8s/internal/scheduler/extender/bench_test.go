@@ -67,7 +67,7 @@ func BenchmarkQuestions(b *testing.B) {
 }
 
 // recorded is the recorded question of Volcano about nodes with these names, each as large as the
-// recorded one.
+// recorded one that has a pod, which runs.
 func recorded(b *testing.B, names []string) string {
 	b.Helper()
 	var q struct {
@@ -77,10 +77,10 @@ func recorded(b *testing.B, names []string) string {
 	if err := json.Unmarshal(testfile.Read(b, "../../protocol/foreign/testdata/volcano-prioritize.json"), &q); err != nil {
 		b.Fatal(err)
 	}
-	node := string(q.Nodes[0])
+	node := strings.Replace(string(q.Nodes[1]), `"Status":2,`, `"Status":32,`, 1)
 	q.Nodes = nil
 	for _, name := range names {
-		q.Nodes = append(q.Nodes, json.RawMessage(strings.Replace(node, `"Name":"free"`, `"Name":"`+name+`"`, 1)))
+		q.Nodes = append(q.Nodes, json.RawMessage(strings.Replace(node, `"Name":"gang"`, `"Name":"`+name+`"`, 1)))
 	}
 	text, err := json.Marshal(q)
 	if err != nil {

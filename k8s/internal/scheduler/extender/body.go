@@ -21,6 +21,7 @@ type budget struct {
 	mu     sync.Mutex
 	used   int64
 	bodies list.List // of *body, the oldest first
+	spare  sync.Pool // of *[]byte: the memory of questions that are answered
 }
 
 // body is a question that is read.
@@ -36,6 +37,8 @@ type body struct {
 	// Of the budget's lock.
 	mine  int64
 	place *list.Element // nil once it has to go
+
+	memory *[]byte // of the text
 }
 
 // openBody counts a question of at most the given size.
@@ -78,8 +81,11 @@ func (b *budget) drop(q *body) {
 	}
 }
 
-// releaseBudget no longer counts the question, which is answered.
+// releaseBudget no longer counts the question, which is answered. Its text is of no use then.
 func (q *body) releaseBudget() {
+	if q.memory != nil {
+		q.budget.spare.Put(q.memory)
+	}
 	defer q.cancel()
 	q.budget.mu.Lock()
 	defer q.budget.mu.Unlock()
@@ -98,7 +104,7 @@ func (q *body) readText() (text []byte, code int, err error) {
 			if !q.budget.take(q, int64(more)) {
 				break
 			}
-			text = append(make([]byte, 0, len(text)+more), text...)
+			text = q.grow(text, len(text)+more)
 		}
 		var n int
 		n, err = q.from.Read(text[len(text):cap(text)])
@@ -114,6 +120,23 @@ func (q *body) readText() (text []byte, code int, err error) {
 		return nil, http.StatusBadRequest, err
 	}
 	return text, http.StatusOK, nil
+}
+
+// grow returns the text with room for so many bytes.
+func (q *body) grow(text []byte, size int) []byte {
+	if size <= firstRead {
+		return make([]byte, 0, size)
+	}
+	if q.memory == nil {
+		q.memory, _ = q.budget.spare.Get().(*[]byte)
+	}
+	if q.memory == nil || len(*q.memory) < size {
+		q.memory = new(make([]byte, size))
+	}
+	if room := *q.memory; &room[0] != &text[0] {
+		copy(room, text)
+	}
+	return (*q.memory)[:len(text):size]
 }
 
 // firstRead is the size of the first part of a question that is read.

@@ -37,18 +37,15 @@ type Cluster struct {
 type nodeEntry struct {
 	nodescore.Node
 	text [4]string // the annotations as they were read
-	// judged is what was said of the node as it is, by request. A change replaces the map, so
-	// an answer that comes late goes to one that nobody reads.
-	judged map[nodescore.Request]nodescore.Judgement
+	// said is what was said of the node as it is. A change replaces it, so an answer that comes
+	// late goes to one that nobody reads.
+	said *said
 }
-
-// maxJudged bounds the requests of a node that are remembered: pods have few different ones.
-const maxJudged = 8
 
 // expire forgets the pods that are remembered too long.
 func (e *nodeEntry) expire(now time.Time) {
 	if recent := e.Recent.At(now); len(recent) < len(e.Recent) {
-		e.Recent, e.judged = recent, nil
+		e.Recent, e.said = recent, nil
 	}
 }
 
@@ -85,12 +82,7 @@ func (c *Cluster) Judge(names []string, session map[string]foreign.VolcanoNode,
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, u := range open {
-		if len(u.judged) == maxJudged {
-			clear(u.judged)
-		}
-		if u.judged != nil {
-			u.judged[r] = all[u.at]
-		}
+		u.said.add(verdict{r, all[u.at]})
 	}
 	return all
 }
@@ -99,7 +91,7 @@ func (c *Cluster) Judge(names []string, session map[string]foreign.VolcanoNode,
 type unjudged struct {
 	at int // in the question
 	nodescore.Node
-	judged map[nodescore.Request]nodescore.Judgement // that remembers it; nil if none does
+	said *said // that remembers it
 }
 
 // recall sets what is known of the nodes with these names, and returns the others.
@@ -120,30 +112,33 @@ func (c *Cluster) recall(all []nodescore.Judgement, names []string, session map[
 		}
 		e.expire(now)
 		if seen, ok := session[name]; ok {
-			open = append(open, unjudged{at: i, Node: c.inSession(e.Node, seen, now)})
+			if is, differs := c.inSession(e.Node, seen, now); differs {
+				open = append(open, unjudged{i, is, &said{}})
+				continue
+			}
+		}
+		if e.said == nil {
+			e.said = &said{}
+		}
+		if known := e.said.find(r); known != nil {
+			all[i] = *known
 			continue
 		}
-		known := false
-		if all[i], known = e.judged[r]; known {
-			continue
-		}
-		if e.judged == nil {
-			e.judged = map[nodescore.Request]nodescore.Judgement{}
-		}
-		open = append(open, unjudged{at: i, Node: e.Node, judged: e.judged})
+		open = append(open, unjudged{i, e.Node, e.said})
 	}
 	return open
 }
 
 // inSession returns the node with the pods that are to be bound to it, and without the
 // requests of those that are leaving it: their GPUs are not free yet, but a pod can wait for
-// them.
-func (c *Cluster) inSession(n nodescore.Node, seen foreign.VolcanoNode, now time.Time) nodescore.Node {
+// them. It reports whether there are such pods that the Cluster does not know as the session does.
+func (c *Cluster) inSession(n nodescore.Node, seen foreign.VolcanoNode, now time.Time) (_ nodescore.Node, differs bool) {
 	for _, pod := range seen.Leaving {
 		is := c.pods[podKey(pod)]
 		if is.uid == string(pod.UID) && is.node == n.Name {
 			n.Requested -= is.gpus
 			n.Recent = n.Recent.Without(is.uid)
+			differs = true
 		}
 	}
 	for _, pod := range seen.Placed {
@@ -152,10 +147,14 @@ func (c *Cluster) inSession(n nodescore.Node, seen foreign.VolcanoNode, now time
 			continue
 		}
 		r, _ := nodescore.RequestOf(pod, c.resource, c.policy)
+		if r.GPUs == 0 {
+			continue
+		}
 		n.Requested += r.GPUs
 		n.Recent = n.Recent.Place(uid, r, now)
+		differs = true
 	}
-	return n
+	return n, differs
 }
 
 // Problems returns what is wrong with what the nodes with GPUs publish, by name. A node with
@@ -216,7 +215,7 @@ func (c *Cluster) changedEntry(name string) *nodeEntry {
 		e = &nodeEntry{}
 		c.nodes[name] = e
 	}
-	e.judged = nil
+	e.said = nil
 	return e
 }
 
