@@ -47,19 +47,15 @@ func run(args []string) error {
 		if err != nil {
 			return err
 		}
-	case len(args) > 0 && len(args) < 3 && args[0] == "busy":
-		rows, err := measureBusy(strings.Join(args[1:], ""))
-		if err != nil {
-			return err
+	case len(args) > 0 && len(args) < 3 && (args[0] == "busy" || args[0] == "starts"):
+		engine, err := withEngine(args[0], strings.Join(args[1:], ""))
+		for _, row := range engine.Busy {
+			fmt.Println(busyLine(row))
 		}
-		fmt.Print(busyTable(rows))
-		return nil
-	case len(args) > 0 && len(args) < 3 && args[0] == "starts":
-		_, err := withEngine("starts", strings.Join(args[1:], ""))
 		return err
 	case len(args) == 1 && args[0] == "pages":
 	default:
-		return errors.New("want: measure, or: kubernetes [FILE], or: scale FILE, or: busy [FILE], or: starts [DIR], or: pages")
+		return errors.New("want: measure, or: kubernetes [FILE], or: scale FILE, or: busy [DIR], or: starts [DIR], or: pages")
 	}
 	results, err := loadResults()
 	if err != nil {

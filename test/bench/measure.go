@@ -42,14 +42,10 @@ func measure() (Results, error) {
 	if err := errors.Join(figures.Add(engine.Figures), figures.Add(benchmarks)); err != nil {
 		return Results{}, err
 	}
-	busy, err := measureBusy("")
-	if err != nil {
-		return Results{}, err
-	}
 	return Results{
 		Machine: machine, Docker: engine.Docker, Shim: engine.Shim,
 		Commit: commit, Date: time.Now().UTC().Format(time.DateOnly),
-		Figures: figures, Busy: busy,
+		Figures: figures, Busy: engine.Busy,
 	}, nil
 }
 
@@ -75,6 +71,9 @@ func withEngine(part, before string) (figure.Engine, error) {
 		if err := os.CopyFS(filepath.Join(bin, "before"), os.DirFS(before)); err != nil {
 			return figure.Engine{}, fmt.Errorf("find what to compare with: %w", err)
 		}
+	}
+	if err := buildCrowd(bin); err != nil {
+		return figure.Engine{}, err
 	}
 	// In C a part of them asks the driver, so they are built as their makers do, but stripped.
 	install := exec.Command("bash", "-c", "go install -trimpath -ldflags='-s -w' "+peers)

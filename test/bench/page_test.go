@@ -42,13 +42,14 @@ func TestBusy(t *testing.T) {
 	ms := func(value float64) figure.Summary {
 		return figure.Summarise(figure.Nanoseconds, []float64{value * 1e6})
 	}
-	rows := []Busy{{
-		Processes: 780, Descriptors: 10_000,
+	rows := []figure.Busy{{
+		Containers: 25,
+		Processes:  780, Descriptors: 10_000,
 		Start: ms(25), StartCPU: ms(40), Look: ms(36), Loop: ms(30),
 	}}
-	const want = "| 780 | 10000 | 25.0 ms | 40.0 ms | 36.0 ms | 30.0 ms | 1.20 |\n\n## "
+	const want = "| 25 | 780 | 10000 | 25.0 ms | 40.0 ms | 36.0 ms | 30.0 ms | 1.20 |\n\n## "
 	for _, p := range pages {
-		for _, busy := range [][]Busy{nil, rows} {
+		for _, busy := range [][]figure.Busy{nil, rows} {
 			results.Busy = busy
 			text, err := p.render(results)
 			if err != nil {

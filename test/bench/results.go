@@ -16,13 +16,13 @@ const resultsFile = "results.json"
 
 // Results are one run of all measurements.
 type Results struct {
-	Machine Machine    `json:"machine"`
-	Docker  string     `json:"docker"` // version of the daemon
-	Shim    bool       `json:"shim"`   // figure.Engine says what
-	Commit  string     `json:"commit"`
-	Date    string     `json:"date"` // of the run, as 2006-01-02 in UTC
-	Figures figure.Set `json:"figures"`
-	Busy    []Busy     `json:"busy,omitempty"`
+	Machine Machine       `json:"machine"`
+	Docker  string        `json:"docker"` // version of the daemon
+	Shim    bool          `json:"shim"`   // figure.Engine says what
+	Commit  string        `json:"commit"`
+	Date    string        `json:"date"` // of the run, as 2006-01-02 in UTC
+	Figures figure.Set    `json:"figures"`
+	Busy    []figure.Busy `json:"busy,omitempty"`
 }
 
 // loadResults reads the results of the last run.

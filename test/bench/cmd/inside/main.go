@@ -7,6 +7,7 @@
 //	                                another one
 //	inside measure IMAGE COMMAND…   print the figures as JSON; COMMAND ends at once
 //	inside starts IMAGE COMMAND…    print the figures of starts alone
+//	inside busy IMAGE COMMAND…      print those of starts beside many processes
 //	inside peak COMMAND…            print the command's peak memory, in bytes
 //
 // Between the two, dockerd has to be started and the image loaded.
@@ -34,16 +35,18 @@ func run(args []string) error {
 	case len(args) == 1 && args[0] == "place":
 		return errors.Join(place(), grow())
 	case len(args) > 2 && args[0] == "measure":
-		return measure(args[1:], memory, runtimes, wrapper, containers, maca, leases, rush, toolkit)
+		return measure(args[1:], busy, memory, runtimes, wrapper, containers, maca, leases, rush, toolkit)
 	case len(args) > 2 && args[0] == "starts":
-		return measure(args[1:], wrapper, toolkit, runtimes)
+		return measure(args[1:], nobody, wrapper, toolkit, runtimes)
+	case len(args) > 2 && args[0] == "busy":
+		return measure(args[1:], busy)
 	case len(args) > 1 && args[0] == "peak":
 		return takePeak(args[1:])
 	}
-	return errors.New("want: place, or: measure IMAGE COMMAND…, or: starts IMAGE COMMAND…")
+	return errors.New("want: place, or: measure IMAGE COMMAND…, or: starts IMAGE COMMAND…, or: busy IMAGE COMMAND…")
 }
 
-func measure(container []string, parts ...func([]string) (figure.Set, error)) error {
+func measure(container []string, busy func([]string) ([]figure.Busy, error), parts ...func([]string) (figure.Set, error)) error {
 	version, err := output("docker", "version", "--format", "{{.Server.Version}}")
 	if err != nil {
 		return err
@@ -58,5 +61,11 @@ func measure(container []string, parts ...func([]string) (figure.Set, error)) er
 			return err
 		}
 	}
+	if engine.Busy, err = busy(container); err != nil {
+		return err
+	}
 	return json.NewEncoder(os.Stdout).Encode(engine)
 }
+
+// nobody measures beside no crowd.
+func nobody([]string) ([]figure.Busy, error) { return nil, nil }

@@ -42,8 +42,9 @@ type Engine struct {
 	Docker string `json:"docker"` // version of the daemon
 	// Shim reports whether a program of the tests runs in front of runc, as on a
 	// machine that withholds capabilities or cgroup controllers from root.
-	Shim    bool `json:"shim"`
-	Figures Set  `json:"figures"`
+	Shim    bool   `json:"shim"`
+	Figures Set    `json:"figures"`
+	Busy    []Busy `json:"busy,omitempty"`
 }
 
 // Summarise returns the summary of at least one value.

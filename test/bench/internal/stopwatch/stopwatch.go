@@ -132,6 +132,11 @@ func (r Readings) Wall(name string) figure.Summary {
 	return r.summarise(figure.Nanoseconds, name, func(i int) float64 { return float64(r[name][i].Wall) })
 }
 
+// CPU summarises how much processor time a case takes.
+func (r Readings) CPU(name string) figure.Summary {
+	return r.summarise(figure.Nanoseconds, name, func(i int) float64 { return float64(r[name][i].CPU) })
+}
+
 // Memory summarises a case's peak memory.
 func (r Readings) Memory(name string) figure.Summary {
 	return r.summarise(figure.Bytes, name, func(i int) float64 { return float64(r[name][i].Memory) })

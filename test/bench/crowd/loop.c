@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -71,7 +72,8 @@ int main(void) {
 		if ((pids[count] = atoi(e->d_name)) > 0)
 			count++;
 	pthread_t threads[most_threads];
-	long others = sysconf(_SC_NPROCESSORS_ONLN) - 1;
+	cpu_set_t own; // of what /sys says, a simulated node may be the author
+	long others = sched_getaffinity(0, sizeof own, &own) ? 0 : CPU_COUNT(&own) - 1;
 	if (others > most_threads)
 		others = most_threads;
 	for (long i = 0; i < others; i++)
