@@ -4,11 +4,10 @@ package capture
 
 import (
 	"path"
-	"regexp"
 	"slices"
-	"sync"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/lazyregexp"
 )
 
 // nicClasses have a link for each network device, by its name.
@@ -17,10 +16,7 @@ var nicClasses = []string{"/sys/class/infiniband", "/sys/class/net"}
 // nicName matches the names that the kernel, systemd and rdma-core make from a card's
 // driver, number or place. Another name may say whose network it is, and those with an x
 // ("enx…", "rocex…") hold a hardware address.
-var nicName = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(
-		`^((eth|ib|mlx4_|mlx5_|mlx5_bond_|hns_|bnxt_re|irdma|qedr|erdma_)[0-9]+|(en|ib|roce)(P[0-9]+)?[ops][0-9]+([a-z]{1,2}[0-9]+)*)$`)
-})
+var nicName = lazyregexp.New(`^((eth|ib|mlx4_|mlx5_|mlx5_bond_|hns_|bnxt_re|irdma|qedr|erdma_)[0-9]+|(en|ib|roce)(P[0-9]+)?[ops][0-9]+([a-z]{1,2}[0-9]+)*)$`)
 
 // captureNICs takes the names and places of the network cards, which discovery reads.
 func (t *taker) captureNICs() {

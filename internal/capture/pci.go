@@ -4,11 +4,10 @@ package capture
 
 import (
 	"path"
-	"regexp"
 	"strings"
-	"sync"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/lazyregexp"
 	"github.com/metax-ctk/container-toolkit/internal/snapshot/scrub"
 )
 
@@ -23,9 +22,9 @@ var attributes = strings.Fields(`vendor device class subsystem_vendor subsystem_
 	sriov_totalvfs sriov_numvfs model gpuvf enable reset_method`)
 
 var (
-	virtfn = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^virtfn[0-9]+$`) })
-	drm    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(card|renderD)[0-9]+$`) })
-	sgpu   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^sgpu[0-9]+$`) })
+	virtfn = lazyregexp.New(`^virtfn[0-9]+$`)
+	drm    = lazyregexp.New(`^(card|renderD)[0-9]+$`)
+	sgpu   = lazyregexp.New(`^sgpu[0-9]+$`)
 )
 
 // capturePCI takes MetaX's functions and the bridges above them. Of a function whose vendor

@@ -5,13 +5,12 @@ package capture
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
 	"github.com/metax-ctk/container-toolkit/internal/hostfs/hosttree"
+	"github.com/metax-ctk/container-toolkit/internal/lazyregexp"
 	"github.com/metax-ctk/container-toolkit/internal/snapshot/scrub"
 )
 
@@ -23,7 +22,7 @@ var single = strings.Fields(`/proc/sys/kernel/osrelease /proc/sys/kernel/random/
 	/sys/devices/system/node/online /sys/devices/system/node/possible
 	/sys/fs/selinux/enforce /sys/module/apparmor/parameters/enabled /sys/fs/cgroup/cgroup.controllers`)
 
-var numaNode = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^node[0-9]+$`) })
+var numaNode = lazyregexp.New(`^node[0-9]+$`)
 
 // captureSystem takes what the host says of itself.
 func (t *taker) captureSystem() {
@@ -102,7 +101,7 @@ func (t *taker) module() {
 	t.addEntry(real, hosttree.File{Data: b.String()}, scrubParsed)
 }
 
-var metaxNode = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^mx[a-z0-9]+$`) })
+var metaxNode = lazyregexp.New(`^mx[a-z0-9]+$`)
 
 // captureDevices takes MetaX's nodes, all DRM nodes, and the links by number and place.
 func (t *taker) captureDevices() {

@@ -6,15 +6,14 @@ import (
 	"cmp"
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/metax-ctk/container-toolkit/internal/cdi"
 	"github.com/metax-ctk/container-toolkit/internal/dockerd"
 	"github.com/metax-ctk/container-toolkit/internal/engine"
 	"github.com/metax-ctk/container-toolkit/internal/engine/containerd"
+	"github.com/metax-ctk/container-toolkit/internal/lazyregexp"
 )
 
 // shim is the runtime for engines without CDI.
@@ -27,7 +26,7 @@ func (f *Facts) configureCommand(name string, args ...string) string {
 
 // configFile matches the file that an error names, for a configuration of several
 // files.
-var configFile = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`/(etc|usr)/[^ :]+`) })
+var configFile = lazyregexp.New(`/(etc|usr)/[^ :]+`)
 
 // configCheck checks that an engine's configuration can be read.
 func configCheck(id string, of func(Engines) Engine) Check {

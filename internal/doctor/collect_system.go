@@ -12,16 +12,15 @@ import (
 	"os"
 	"os/user"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"golang.org/x/sys/unix"
 	"sigs.k8s.io/yaml"
 
 	"github.com/metax-ctk/container-toolkit/internal/hostfs"
+	"github.com/metax-ctk/container-toolkit/internal/lazyregexp"
 )
 
 // refreshUnit writes the spec at boot.
@@ -31,10 +30,7 @@ const refreshUnit = "metax-cdi-refresh.service"
 const maxLog = 1 << 20
 
 // denialPattern matches a line of a security module about one of our nodes or programs.
-var denialPattern = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(
-		`/dev/(mx(cd|nd|gd)|dri/)|name="(mx(cd|nd|gd)|card[0-9]+|renderD[0-9]+)"|metax-(hook|runtime)`)
-})
+var denialPattern = lazyregexp.New(`/dev/(mx(cd|nd|gd)|dri/)|name="(mx(cd|nd|gd)|card[0-9]+|renderD[0-9]+)"|metax-(hook|runtime)`)
 
 func systemFacts(ctx context.Context, c Config, _ *Facts) (func(*Facts), error) {
 	host := c.Root

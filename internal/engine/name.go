@@ -2,12 +2,9 @@
 
 package engine
 
-import (
-	"regexp"
-	"sync"
-)
+import "github.com/metax-ctk/container-toolkit/internal/lazyregexp"
 
-var runtimeName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`) })
+var runtimeName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
 // IsRuntimeName reports whether every engine can read the name of a runtime. containerd 1.x
 // accepts no quotes in a key of its configuration.

@@ -5,9 +5,9 @@ package engine
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"strconv"
-	"sync"
+
+	"github.com/metax-ctk/container-toolkit/internal/lazyregexp"
 )
 
 // Version is an engine's version; the zero Version means unknown.
@@ -15,9 +15,7 @@ type Version struct{ Major, Minor, Patch int }
 
 // versionPattern matches a version in a program's output. It needs at least one dot, so
 // that a year or a build number does not match.
-var versionPattern = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?:^|[^0-9.])v?([0-9]{1,4})\.([0-9]{1,4})(?:\.([0-9]{1,6}))?`)
-})
+var versionPattern = lazyregexp.New(`(?:^|[^0-9.])v?([0-9]{1,4})\.([0-9]{1,4})(?:\.([0-9]{1,6}))?`)
 
 // ParseVersion returns the first version in a program's output, such as "Docker version
 // 28.5.2, build ecc6942" or "containerd github.com/containerd/containerd 1.7.24"; the

@@ -32,7 +32,7 @@ const module = "github.com/metax-ctk/container-toolkit/"
 // that beside lists.
 var floors = map[string]int{
 	"internal/alloc": 0, "internal/compat": 0, "internal/completion": 0, "internal/compose": 0, "internal/config": 0, "internal/dockerargs": 0,
-	"internal/edits": 0, "internal/gpu": 0, "internal/health": 0, "internal/jsontree": 0, "internal/ldconf": 0,
+	"internal/edits": 0, "internal/gpu": 0, "internal/health": 0, "internal/jsontree": 0, "internal/lazyregexp": 0, "internal/ldconf": 0,
 	"internal/request": 0, "internal/svg": 0, "internal/terminal": 0, "internal/toml": 0, "internal/topology": 0, "internal/topology/picture": 0, "internal/usage": 0,
 	"internal/wording": 0,
 
@@ -64,6 +64,7 @@ var beside = map[string][]string{
 	"internal/refresh":          {"internal/node"},
 	"internal/request":          {"internal/gpu", "internal/wording"},
 	"internal/svg":              {"internal/terminal"},
+	"internal/terminal":         {"internal/lazyregexp"},
 	"internal/top":              {"internal/ps"},
 	"internal/topology":         {"internal/gpu", "internal/wording"},
 	"internal/topology/picture": {"internal/gpu", "internal/svg", "internal/terminal", "internal/topology", "internal/wording"},

@@ -3,14 +3,14 @@
 package terminal
 
 import (
-	"regexp"
 	"strings"
-	"sync"
 	"unicode/utf8"
+
+	"github.com/metax-ctk/container-toolkit/internal/lazyregexp"
 )
 
 // column is the start of the last column of a line, or its indentation.
-var column = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(.*\S {2,}| *)`) })
+var column = lazyregexp.New(`^(.*\S {2,}| *)`)
 
 // Wrap breaks lines between words so that they fit a terminal of that many columns, 0 for any.
 // What follows stands below the last column of the line, or where the line begins if there is

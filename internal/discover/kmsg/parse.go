@@ -3,12 +3,11 @@
 package kmsg
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/metax-ctk/container-toolkit/internal/gpu"
+	"github.com/metax-ctk/container-toolkit/internal/lazyregexp"
 )
 
 // Message is what the driver says about a GPU.
@@ -25,15 +24,10 @@ type Message struct {
 // module of the driver, level, text. The address is domain, bus, device and function in one
 // number. The name of a process has at most 15 characters, which are too few for it.
 // Programs that read no log do not compile it.
-var form = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(
-		`^(?:METAX|MXGVM|MXCD)\.B([0-9A-F]{3,8})\.(?:D[0-9]\.)?(?:V[0-9]{1,4}\.)?([A-Z]{1,20})\.(ERROR|ALERT) (.+)$`)
-})
+var form = lazyregexp.New(`^(?:METAX|MXGVM|MXCD)\.B([0-9A-F]{3,8})\.(?:D[0-9]\.)?(?:V[0-9]{1,4}\.)?([A-Z]{1,20})\.(ERROR|ALERT) (.+)$`)
 
 // eid is the form of a text that has a number.
-var eid = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^EID \(([0-9a-fA-F:.]{7,16})\): 0x([0-9a-fA-F]{1,8}), (.+)$`)
-})
+var eid = lazyregexp.New(`^EID \(([0-9a-fA-F:.]{7,16})\): 0x([0-9a-fA-F]{1,8}), (.+)$`)
 
 const maxText = 64
 

@@ -9,9 +9,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/metax-ctk/container-toolkit/internal/engine"
+	"github.com/metax-ctk/container-toolkit/internal/lazyregexp"
 	"github.com/metax-ctk/container-toolkit/internal/toml"
 )
 
@@ -24,9 +24,7 @@ const (
 // baseTemplate is a template that changes nothing.
 const baseTemplate = "{{ template \"base\" . }}\n"
 
-var versionLine = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?m)^[ \t]*version[ \t]*=[ \t]*([0-9])`)
-})
+var versionLine = lazyregexp.New(`(?m)^[ \t]*version[ \t]*=[ \t]*([0-9])`)
 
 // templateText is a k3s template with our runtime at its end. It sets nothing else:
 // TOML forbids to repeat a table that the generated part may have.

@@ -6,14 +6,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"sigs.k8s.io/yaml"
 
 	"github.com/metax-ctk/container-toolkit/internal/jsontree"
+	"github.com/metax-ctk/container-toolkit/internal/lazyregexp"
 	"github.com/metax-ctk/container-toolkit/internal/toml"
 )
 
@@ -29,10 +28,7 @@ const (
 
 // toolkitComments are the comments that mark files written by the toolkit. Other
 // comments are removed.
-var toolkitComments = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(
-		`(?m)^# (Written by metax-ctk runtime configure|The settings of others are those of containerd config dump\.$)`)
-})
+var toolkitComments = lazyregexp.New(`(?m)^# (Written by metax-ctk runtime configure|The settings of others are those of containerd config dump\.$)`)
 
 // Keep returns what is kept of a file or output, with stand-ins and sorted keys. A text
 // that does not parse keeps its punctuation, so that it fails at the same position. A
@@ -165,8 +161,7 @@ func (k keeper) text(of *keys, text string) string {
 }
 
 // nameOrPath matches names and paths: without blanks, addresses and credentials.
-var nameOrPath = sync.OnceValue(
-	func() *regexp.Regexp { return regexp.MustCompile(`^([\w.:*+${},-]*|[\w.*+-]*/[\w./*+:,=-]*)$`) })
+var nameOrPath = lazyregexp.New(`^([\w.:*+${},-]*|[\w.*+-]*/[\w./*+:,=-]*)$`)
 
 // variable returns what is kept of a container's environment variable: its name, if the
 // list has any names, and its value, if the list has this name.
@@ -182,7 +177,7 @@ func (k keeper) variable(names []string, text string) string {
 }
 
 // maskable are the words of a text, and characters after a backslash.
-var maskable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\\.|[\w[:^ascii:]]+`) })
+var maskable = lazyregexp.New(`\\.|[\w[:^ascii:]]+`)
 
 // mask keeps the punctuation of a text, so that parsing it fails at the same position,
 // and replaces each word by other letters of the same length, equal words by equal

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/metax-ctk/container-toolkit/internal/lazyregexp"
 )
 
 // Classes of words that are recognized by their form.
@@ -125,8 +127,7 @@ func hostOf(s *Scrubber, text string, from, to int) (string, bool) {
 }
 
 // versioned matches a text before four numbers that are a version, not an address.
-var versioned = sync.OnceValue(
-	func() *regexp.Regexp { return regexp.MustCompile(`(?i)(?:version\W{0,40}|maca[-/ ]|maca\W{1,6}|\bv)$`) })
+var versioned = lazyregexp.New(`(?i)(?:version\W{0,40}|maca[-/ ]|maca\W{1,6}|\bv)$`)
 
 // addressOf replaces IP addresses, except for loopback and unspecified addresses.
 func addressOf(s *Scrubber, text string, from, to int) (string, bool) {

@@ -9,7 +9,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
+
+	"github.com/metax-ctk/container-toolkit/internal/lazyregexp"
 )
 
 // Class is a kind of words that identify a node or its users.
@@ -72,10 +73,7 @@ var (
 	rprivate rshared rslave runc serial several sgpu sgpu-parent-dev sgpu-sub-dev shared sim simulated slice spec state
 	switch sys system systemd the through timestamp total txt type ucx uevent updates used uuid vbios vendor version
 	version_codename version_id vf virtual`)
-	numbered = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(
-			`^(?:(?:gpu|nic|card|renderd|port|mlx5_|go)[0-9]+|mxc?[0-9]*|(?:un)?available|lib[\w.-]+|maca-[\w.-]+|(?:0x)?[0-9a-f]*[0-9][0-9a-f]*(?:[:.][0-9a-f]*)*)$`)
-	})
+	numbered = lazyregexp.New(`^(?:(?:gpu|nic|card|renderd|port|mlx5_|go)[0-9]+|mxc?[0-9]*|(?:un)?available|lib[\w.-]+|maca-[\w.-]+|(?:0x)?[0-9a-f]*[0-9][0-9a-f]*(?:[:.][0-9a-f]*)*)$`)
 )
 
 // isFormatWord reports whether parsers may read a word of a class. UUIDs, serial numbers and
