@@ -57,7 +57,11 @@ func newFleet(t *testing.T, nodes int) *fleet {
 	if err := f.WriteFile("/tmp/crd.yaml", string(charts.CRD)); err != nil {
 		t.Fatal(err)
 	}
-	f.must(t, "sh", "-ec", "kubectl create namespace "+namespace+"; kubectl apply --server-side -f /tmp/crd.yaml; kubectl wait --for=condition=Established crd --all --timeout=60s")
+	f.must(t, "sh", "-ec", "kubectl create namespace "+namespace+"; kubectl apply --server-side -f /tmp/crd.yaml")
+	wait(t, "the kinds", func(ctx context.Context) error { // kubectl waits for no condition that is not there yet
+		_, err := f.Run(ctx, "kubectl", "wait", "--for=condition=Established", "crd", "--all", "--timeout=10s")
+		return err
+	})
 	if err := parallel(nodes, func(i int) error { return f.join(within(t), fmt.Sprintf("gpu-%04d", i)) }); err != nil {
 		t.Fatal(err)
 	}
