@@ -9,7 +9,8 @@ import (
 	"sync"
 )
 
-// New returns what compiles the expression, once. The expression must be a valid one.
+// New returns a function that compiles the expression at its first call, which panics if the
+// expression is not valid.
 func New(expression string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
 }

@@ -105,7 +105,7 @@ func TestMistakes(t *testing.T) {
 		return outcome(len(a.Names()), err)
 	}
 	volcano := func(text string) string {
-		a, err := foreign.ParseVolcanoArgs([]byte(text), "metax-tech.com/gpu")
+		a, err := foreign.ParseVolcanoArgs([]byte(text), nil, "metax-tech.com/gpu")
 		return outcome(len(a.Nodes), err)
 	}
 	file := func(text string) string { return outcome(protocol.ParseSliceFile(text)) }

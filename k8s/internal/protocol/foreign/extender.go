@@ -56,11 +56,12 @@ type HostPriority struct {
 // The limits of a question. The greatest clusters have 5,000 nodes, and the API server stores
 // objects of 1.5 MiB.
 const (
-	maxNodes      = 5000
-	maxName       = 253
-	maxPod        = 3 << 19 // bytes
-	maxContainers = 1000
-	maxQuantity   = 32
+	maxNodes       = 5000
+	maxName        = 253
+	maxPod         = 3 << 19      // bytes
+	maxContainers  = 1000         // of a pod
+	mostContainers = 4 * maxNodes // of all pods of a question
+	maxQuantity    = 32
 
 	// MaxQuestion is the size in bytes of the largest question that names its nodes.
 	MaxQuestion = maxPod + maxNodes*(maxName+3) + 1<<12
@@ -69,9 +70,10 @@ const (
 // ParseExtenderArgs reads a question of kube-scheduler: the names of the nodes, and of the pod
 // what decides which GPUs it requests, where its names, its UID and its scheduler, what the
 // containers request of one resource and the annotations with these names. Nothing else is
-// decoded, nor checked but for the pod and what is sent back. The error is an ErrExtender.
+// decoded. Only the pod and the nodes that are sent back have to be JSON in all their parts. The
+// error is an ErrExtender.
 func ParseExtenderArgs(text []byte, resource corev1.ResourceName, annotations ...string) (a ExtenderArgs, err error) {
-	r := questionReader{scanner{text}, resource, annotations}
+	r := questionReader{scanner: scanner{text}, resource: resource, annotations: annotations}
 	err = r.members(func(name []byte) (err error) {
 		if r.next() == 'n' { // null
 			return nil
@@ -80,7 +82,7 @@ func ParseExtenderArgs(text []byte, resource corev1.ResourceName, annotations ..
 		case "Pod":
 			var text []byte
 			if text, err = r.value(); err == nil {
-				a.Pod, err = r.parsePod(text)
+				a.Pod, err = r.parseAskedPod(text)
 			}
 		case "NodeNames":
 			a.NodeNames = &[]string{}
@@ -97,10 +99,12 @@ func ParseExtenderArgs(text []byte, resource corev1.ResourceName, annotations ..
 	return a, nil
 }
 
-// end returns the error of a question that was read so far.
+// end checks what follows the question and that it has a pod, and says that the error is about a
+// question.
 func (r *questionReader) end(err error, pod *corev1.Pod) error {
+	r.next()
 	switch {
-	case err == nil && r.next() != 0:
+	case err == nil && len(r.rest) > 0:
 		err = errNotJSON
 	case err == nil && pod == nil:
 		err = errNoPod

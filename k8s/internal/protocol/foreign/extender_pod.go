@@ -12,31 +12,34 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// questionReader reads a question of a scheduler: of its pods what an extender needs.
+// questionReader reads a question of a scheduler, and of its pods what an extender needs.
 type questionReader struct {
 	scanner
 	resource    corev1.ResourceName
 	annotations []string
+	containers  int // up to now
 }
 
-// parsePod reads the text of a pod, all of which has to be JSON.
-func (r *questionReader) parsePod(text []byte) (*corev1.Pod, error) {
+// parseAskedPod is parsePod of a text all of which has to be JSON.
+func (r *questionReader) parseAskedPod(text []byte) (*corev1.Pod, error) {
 	if !json.Valid(text) {
 		return nil, errNotJSON
 	}
-	return r.parseSeenPod(text)
+	return r.parsePod(text)
 }
 
-// parseSeenPod reads the text of a pod that has a node. What nobody reads of it is not checked.
-func (r *questionReader) parseSeenPod(text []byte) (*corev1.Pod, error) {
+// parsePod reads the text of a pod. It does not check the parts that it skips.
+func (r *questionReader) parsePod(text []byte) (*corev1.Pod, error) {
+	after := r.scanner
+	r.scanner = scanner{text}
+	defer func() { r.scanner = after }()
 	var pod corev1.Pod
-	in := questionReader{scanner{text}, r.resource, r.annotations}
-	err := in.members(func(name []byte) error {
+	err := r.members(func(name []byte) error {
 		switch string(name) {
 		case "metadata":
-			return prefixError("metadata", in.readMeta(&pod))
+			return prefixError("metadata", r.readMeta(&pod))
 		case "spec":
-			return prefixError("spec", in.readSpec(&pod.Spec))
+			return prefixError("spec", r.readSpec(&pod.Spec))
 		}
 		return nil
 	})
@@ -86,6 +89,9 @@ func (r *questionReader) readContainers(to *[]corev1.Container) error {
 	return r.items('[', ']', func() error {
 		if len(*to) == maxContainers {
 			return fmt.Errorf("more than %d", maxContainers)
+		}
+		if r.containers++; r.containers > mostContainers {
+			return fmt.Errorf("more than %d of all pods", mostContainers)
 		}
 		var c corev1.Container
 		err := r.members(func(name []byte) error {

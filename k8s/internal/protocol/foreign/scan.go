@@ -13,8 +13,7 @@ import (
 var errNotJSON = errors.New("it is not JSON")
 
 // scanner reads JSON from the front to the back: a question of Volcano has megabytes, of which a
-// few bytes count. Of what it skips it compares only the brackets, and what nobody decodes costs
-// no memory.
+// few bytes count. It only counts the brackets in what it skips, and allocates nothing for it.
 type scanner struct{ rest []byte }
 
 // next returns the first byte of what follows, without white space; 0 at the end.
@@ -39,12 +38,15 @@ func (s *scanner) takeByte(want byte) error {
 	return nil
 }
 
-// members calls do with the name of each member of an object, and with none for null. It skips
-// the values that do does not read.
+// maxMember is how many bytes a member's name may have that is decoded: no longer one is searched.
+const maxMember = 4 << 10
+
+// members calls do with the name of each member of an object; null has none. It skips the values
+// that do does not read.
 func (s *scanner) members(do func(name []byte) error) error {
 	return s.items('{', '}', func() error {
-		name, err := s.value()
-		if err == nil && name[0] != '"' {
+		text, err := s.value()
+		if err == nil && text[0] != '"' {
 			err = errNotJSON
 		}
 		if err == nil {
@@ -53,15 +55,17 @@ func (s *scanner) members(do func(name []byte) error) error {
 		if err != nil {
 			return err
 		}
-		if bytes.IndexByte(name, '\\') >= 0 {
-			word, err := decodeString(name)
+		name := text[1 : len(text)-1]
+		if len(text) <= maxMember && bytes.IndexByte(name, '\\') >= 0 {
+			word, err := decodeString(text)
 			if err != nil {
 				return err
 			}
-			name = []byte(`"` + word + `"`)
+			name = []byte(word)
 		}
+		s.next()
 		before := len(s.rest)
-		err = do(name[1 : len(name)-1])
+		err = do(name)
 		if err == nil && len(s.rest) == before {
 			_, err = s.value()
 		}
@@ -72,7 +76,7 @@ func (s *scanner) members(do func(name []byte) error) error {
 // items calls do at the beginning of each item of an object or a list, and not for null.
 func (s *scanner) items(open, end byte, do func() error) error {
 	switch s.next() {
-	case open: // below
+	case open:
 	case 0:
 		return errNotJSON
 	case 'n':

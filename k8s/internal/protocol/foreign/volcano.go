@@ -3,6 +3,7 @@
 package foreign
 
 import (
+	"bytes"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,6 +14,7 @@ import (
 type VolcanoArgs struct {
 	Pod   *corev1.Pod
 	Nodes []VolcanoNode
+	Seen  VolcanoSeen // for the next question
 }
 
 // VolcanoNode is a node as Volcano's session has it.
@@ -24,6 +26,28 @@ type VolcanoNode struct {
 	// Leaving are the pods of the node that are being evicted, also those of which the session
 	// only tries whether that would make room.
 	Leaving []*corev1.Pod
+}
+
+// VolcanoSeen has nodes of a question with their texts. Most are in the next question with the
+// same text, and need not be read again.
+type VolcanoSeen map[string]seenNode
+
+type seenNode struct {
+	key  string
+	text []byte
+	VolcanoNode
+}
+
+// maxSeen is how many bytes the remembered texts of a question may have together.
+const maxSeen = 16 << 20
+
+// seenKey is the beginning of a node's text up to its name, as Volcano writes it; else nil.
+func seenKey(text []byte) []byte {
+	const before = `{"Name":"`
+	if !bytes.HasPrefix(text, []byte(before)) {
+		return nil
+	}
+	return text[:len(before)+max(bytes.IndexByte(text[len(before):], '"'), 0)]
 }
 
 // VolcanoFit is the answer whether a node fits: PredicateResponse of Volcano. The zero value
@@ -54,15 +78,23 @@ var (
 )
 
 // ParseVolcanoArgs reads a question of Volcano, of its pods what ParseExtenderArgs reads. What
-// does not count is not checked. The error is an ErrExtender.
-func ParseVolcanoArgs(text []byte, resource corev1.ResourceName, annotations ...string) (a VolcanoArgs, err error) {
-	r := volcanoReader{questionReader{scanner{text}, resource, annotations}, 0}
+// does not count is not checked. seen are nodes of an earlier question, which was read with the same
+// resource and annotations. The error is an ErrExtender.
+func ParseVolcanoArgs(text []byte, seen VolcanoSeen, resource corev1.ResourceName,
+	annotations ...string,
+) (a VolcanoArgs, err error) {
+	a.Seen = VolcanoSeen{}
+	r := volcanoReader{
+		questionReader: questionReader{scanner: scanner{text}, resource: resource, annotations: annotations},
+		known:          seen, seen: a.Seen,
+	}
 	err = r.members(func(name []byte) error {
 		switch string(name) {
 		case "task":
+			a.Pod = nil
 			pod, _, err := r.readTask()
 			if err == nil && pod != nil {
-				a.Pod, err = r.parsePod(pod)
+				a.Pod, err = r.parseAskedPod(pod)
 			}
 			return prefixError("task", err)
 		case "node":
@@ -83,7 +115,9 @@ func ParseVolcanoArgs(text []byte, resource corev1.ResourceName, annotations ...
 // volcanoReader reads a question of Volcano.
 type volcanoReader struct {
 	questionReader
-	pods int // of nodes, up to now
+	known, seen VolcanoSeen // of the earlier question, and of this one
+	size        int         // of the texts in seen
+	pods        int         // of nodes, up to now
 }
 
 // readNode reads a NodeInfo of Volcano.
@@ -91,8 +125,35 @@ func (r *volcanoReader) readNode(to *[]VolcanoNode) error {
 	if len(*to) == maxNodes {
 		return fmt.Errorf("more than %d nodes", maxNodes)
 	}
-	var node VolcanoNode
-	err := r.members(func(name []byte) (err error) {
+	r.next()
+	text := r.rest
+	key := seenKey(text)
+	node, ok := r.known[string(key)]
+	if ok && bytes.HasPrefix(text, node.text) {
+		r.rest = text[len(node.text):]
+		if err := r.countPods(len(node.Placed) + len(node.Leaving)); err != nil {
+			return err
+		}
+	} else {
+		read, err := r.parseNode()
+		if err != nil {
+			return err
+		}
+		node = seenNode{VolcanoNode: read}
+		if size := len(text) - len(r.rest); key != nil && r.size+size <= maxSeen {
+			node.key, node.text = string(key), bytes.Clone(text[:size])
+		}
+	}
+	if node.key != "" {
+		r.seen[node.key] = node
+		r.size += len(node.text)
+	}
+	*to = append(*to, node.VolcanoNode)
+	return nil
+}
+
+func (r *volcanoReader) parseNode() (node VolcanoNode, err error) {
+	err = r.members(func(name []byte) (err error) {
 		switch string(name) {
 		case "Name":
 			node.Name, err = r.readName()
@@ -101,21 +162,20 @@ func (r *volcanoReader) readNode(to *[]VolcanoNode) error {
 		}
 		return err
 	})
-	*to = append(*to, node)
-	return err
+	return node, err
 }
 
 // readPlaced reads a TaskInfo of a node.
 func (r *volcanoReader) readPlaced(node *VolcanoNode) error {
 	text, status, err := r.readTask()
-	if err != nil || text == nil || (!placed[status] && !leaving[status]) {
+	if err != nil || text == nil || (!placed[string(status)] && !leaving[string(status)]) {
 		return err
 	}
-	if r.pods++; r.pods > maxNodes {
-		return fmt.Errorf("more than %d pods are placed or evicted", maxNodes)
+	if err := r.countPods(1); err != nil {
+		return err
 	}
-	pod, err := r.parseSeenPod(text)
-	if placed[status] {
+	pod, err := r.parsePod(text)
+	if placed[string(status)] {
 		node.Placed = append(node.Placed, pod)
 	} else {
 		node.Leaving = append(node.Leaving, pod)
@@ -123,9 +183,17 @@ func (r *volcanoReader) readPlaced(node *VolcanoNode) error {
 	return err
 }
 
+// countPods bounds the pods of all nodes together.
+func (r *volcanoReader) countPods(more int) error {
+	if r.pods += more; r.pods > maxNodes {
+		return fmt.Errorf("more than %d pods are placed or evicted", maxNodes)
+	}
+	return nil
+}
+
 // readTask reads a TaskInfo of Volcano: the text of its pod, which is nil for null, and its
 // status.
-func (r *volcanoReader) readTask() (pod []byte, status string, err error) {
+func (r *volcanoReader) readTask() (pod, status []byte, err error) {
 	err = r.members(func(name []byte) (err error) {
 		switch string(name) {
 		case "Pod":
@@ -133,9 +201,7 @@ func (r *volcanoReader) readTask() (pod []byte, status string, err error) {
 				pod = nil
 			}
 		case "Status":
-			var text []byte
-			text, err = r.value()
-			status = string(text)
+			status, err = r.value()
 		}
 		return err
 	})

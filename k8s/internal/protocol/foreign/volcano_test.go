@@ -52,6 +52,8 @@ func TestVolcanoArgs(t *testing.T) {
 		"what nobody reads":  {ask(`,"node":{"Name":"a","Node":{"x":01e}}`), "p a"},
 		"no pod":             {`{"nodes":[{"Name":"a"}]}`, invalid + "it has no pod"},
 		"no pod in the task": {`{"task":{"Status":1,"Pod":null}}`, invalid + "it has no pod"},
+		"null at last":       {`{"task":{"Pod":{}},"task":null}`, invalid + "it has no pod"},
+		"many containers":    {ask(`,"nodes":[{"Tasks":{` + strings.Repeat(`"":{"Status":2,"Pod":{"spec":{"containers":[`+strings.Repeat("{},", 999)+`{}]}}},`, 20) + `"":{"Status":2,"Pod":{"spec":{"containers":[{}]}}}}}]`), invalid + "nodes: Pod: spec: containers: more than 20000 of all pods"},
 		"kube-scheduler's":   {`{"Pod":{},"NodeNames":["a"]}`, invalid + "it has no pod"},
 		"empty":              {"", invalid + "it is not JSON"},
 		"a rest":             {ask("") + "}", invalid + "it is not JSON"},
@@ -71,7 +73,7 @@ func TestVolcanoArgs(t *testing.T) {
 		"many pods":          {ask(`,"nodes":[{"Tasks":{` + strings.Repeat(`"":{"Status":2,"Pod":{}},`, 5000) + `"":{"Status":2,"Pod":{}}}}]`), invalid + `nodes: more than 5000 pods are placed or evicted`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a, err := ParseVolcanoArgs([]byte(c.text), "x")
+			a, err := ParseVolcanoArgs([]byte(c.text), nil, "x")
 			got := fmt.Sprint(err)
 			if err == nil {
 				got = a.words()
@@ -89,13 +91,76 @@ func TestVolcanoArgs(t *testing.T) {
 func TestVolcanoRecorded(t *testing.T) {
 	for name, want := range map[string]string{"predicate": "next free", "prioritize": "next free gang+first"} {
 		text := testfile.Read(t, "testdata/volcano-"+name+".json")
-		a, err := ParseVolcanoArgs(text, "metax-tech.com/gpu", "metax-ctk.io/policy")
+		a, err := ParseVolcanoArgs(text, nil, "metax-tech.com/gpu", "metax-ctk.io/policy")
 		if err != nil {
 			t.Fatal(err)
 		}
 		q := a.Pod.Spec.Containers[0].Resources.Limits["metax-tech.com/gpu"]
 		if a.words() != want || q.Value() != 4 || a.Pod.Annotations["metax-ctk.io/policy"] != "binpack" || a.Pod.Spec.SchedulerName != "volcano" {
 			t.Errorf("%s: %s, %s, %+v", name, a.words(), q.String(), a.Pod)
+		}
+	}
+}
+
+// TestVolcanoSeen: with the nodes of earlier questions, whose memory is used again by then, a
+// question is read as without them.
+func TestVolcanoSeen(t *testing.T) {
+	task := func(status, name string) string {
+		return `{"Status":` + status + `,"Pod":{"metadata":{"name":"` + name + `"}}}`
+	}
+	ask := func(nodes string) string { return `{"task":` + task("1", "p") + `,"nodes":[` + nodes + `]}` }
+	a, b := `{"Name":"a","Tasks":{"u":`+task("2", "x")+`,"v":`+task("64", "y")+`}}`, `{"Name":"b","Tasks":{}}`
+	many := `{"Name":"m","Tasks":{` + strings.Repeat(`"":`+task("2", "z")+`,`, maxNodes-1) + `"":` + task("2", "z") + `}}`
+	var seen VolcanoSeen
+	for i, c := range []struct {
+		text string
+		kept int // nodes that were not read again
+	}{
+		{ask(a + "," + b), 0},
+		{ask(a + "," + b), 2},
+		{ask(b + "," + a + "," + many[:len(many)-len(task("2", "z"))-5] + "}}"), 2},
+		{ask(`{"Name":"b","Tasks":{"u":` + task("2", "x") + `}},` + a), 1},
+		{ask(`{"Name":"b","Tasks":{"u":` + task("2", "new") + `}},` + a), 1},
+		{ask(a + "," + a + `,{"Name":"c"}`), 2},
+		{ask(` ` + a + ` ,` + a[:len(a)-1] + `,"Name":"other"}`), 1},
+		{ask(a + "x"), 1},
+		{ask(a[:len(a)-1]), 0},
+		{ask(`{"Tasks":{},"Name":"a"},{"Name":"a`), 0},
+		{ask(many), 0},
+		{ask(many), 1},
+		{ask(many + "," + many), 2},
+		{ask(many + "," + a), 1},
+	} {
+		outcome := func(seen VolcanoSeen) (string, VolcanoArgs) {
+			text := []byte(c.text)
+			got, err := ParseVolcanoArgs(text, seen, "x")
+			for i := range text {
+				text[i] = '"'
+			}
+			if err != nil {
+				return err.Error(), got
+			}
+			return got.words(), got
+		}
+		want, _ := outcome(nil)
+		known := seen
+		got, args := outcome(seen)
+		if got != want {
+			t.Errorf("%d: got  %s\nwant %s", i, got, want)
+		}
+		kept := 0
+		for _, n := range args.Nodes {
+			for _, k := range known {
+				if k.Name == n.Name && len(k.Placed) == len(n.Placed) && (len(n.Placed) == 0 || k.Placed[0] == n.Placed[0]) {
+					kept++
+				}
+			}
+		}
+		if args.Pod != nil {
+			if kept != c.kept {
+				t.Errorf("%d: %d nodes were kept, want %d", i, kept, c.kept)
+			}
+			seen = args.Seen
 		}
 	}
 }
@@ -109,12 +174,14 @@ func TestVolcanoMemory(t *testing.T) {
 		"containers": `{"node":{},"task":{"Pod":{"spec":{"containers":[` + strings.Repeat("{},", 700_000) + `{}]}}}}`,
 		"quotes":     `{"x":"` + strings.Repeat(`\"`, 1_000_000) + `"` + end,
 		"escapes":    `{"x":"` + strings.Repeat(`\\`, 1_000_000) + `"` + end,
+		"names":      `{"` + strings.Repeat(`\n`, 1_000_000) + `":1` + end,
+		"status":     `{"nodes":[{"Tasks":{"":{"Status":"` + strings.Repeat("x", 3_000_000) + `"}}}]` + end,
 		"depth":      `{"x":` + strings.Repeat("[", 1_000_000) + strings.Repeat("]", 1_000_000) + end,
 	} {
 		question := []byte(text)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		_, err := ParseVolcanoArgs(question, "metax-tech.com/gpu", "a")
+		_, err := ParseVolcanoArgs(question, nil, "metax-tech.com/gpu", "a")
 		runtime.ReadMemStats(&after)
 		if (err != nil) != (name == "containers") {
 			t.Errorf("%s: %v", name, err)
@@ -135,12 +202,16 @@ func FuzzParseVolcanoArgs(f *testing.F) {
 	}
 	f.Add([]byte(`{"task":{"Status":1,"Pod":{"spec":{"containers":[{"resources":{"limits":{"metax-tech.com/gpu":"4"}}}]}}},"nodes":[{"Name":"a","Tasks":{"u":{"Status":2,"Pod":{}}}},null]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		a, err := ParseVolcanoArgs(text, "metax-tech.com/gpu", "a")
+		a, err := ParseVolcanoArgs(text, nil, "metax-tech.com/gpu", "a")
 		switch {
 		case err != nil && !errors.Is(err, ErrExtender):
 			t.Error(err)
 		case err == nil && (a.Pod == nil || len(a.Nodes) > maxNodes):
 			t.Errorf("%+v", a)
+		case err == nil:
+			if again, err := ParseVolcanoArgs(text, a.Seen, "metax-tech.com/gpu", "a"); err != nil || again.words() != a.words() {
+				t.Errorf("%v: %s became %s", err, a.words(), again.words())
+			}
 		}
 	})
 }

@@ -81,7 +81,8 @@ func (b *budget) drop(q *body) {
 	}
 }
 
-// releaseBudget no longer counts the question, which is answered. Its text is of no use then.
+// releaseBudget no longer counts the question, which is answered. Its text must not be used
+// afterwards: the memory goes to the next question.
 func (q *body) releaseBudget() {
 	if q.memory != nil {
 		q.budget.spare.Put(q.memory)
@@ -127,14 +128,17 @@ func (q *body) grow(text []byte, size int) []byte {
 	if size <= firstRead {
 		return make([]byte, 0, size)
 	}
-	if q.memory == nil {
-		q.memory, _ = q.budget.spare.Get().(*[]byte)
-	}
 	if q.memory == nil || len(*q.memory) < size {
-		q.memory = new(make([]byte, size))
-	}
-	if room := *q.memory; &room[0] != &text[0] {
-		copy(room, text)
+		spare, _ := q.budget.spare.Get().(*[]byte)
+		if spare != nil && len(*spare) > 2*size { // the budget counts size alone
+			q.budget.spare.Put(spare)
+			spare = nil
+		}
+		if spare == nil || len(*spare) < size {
+			spare = new(make([]byte, size))
+		}
+		copy(*spare, text)
+		q.memory = spare
 	}
 	return (*q.memory)[:len(text):size]
 }

@@ -131,7 +131,7 @@ func (c *Cluster) recall(all []nodescore.Judgement, names []string, session map[
 
 // inSession returns the node with the pods that are to be bound to it, and without the
 // requests of those that are leaving it: their GPUs are not free yet, but a pod can wait for
-// them. It reports whether there are such pods that the Cluster does not know as the session does.
+// them. It reports whether the session differs from what the Cluster knows.
 func (c *Cluster) inSession(n nodescore.Node, seen foreign.VolcanoNode, now time.Time) (_ nodescore.Node, differs bool) {
 	for _, pod := range seen.Leaving {
 		is := c.pods[podKey(pod)]

@@ -31,6 +31,7 @@ type Extender struct {
 	Metrics *Metrics
 
 	weights atomic.Pointer[protocol.Weights]
+	seen    atomic.Pointer[foreign.VolcanoSeen]
 }
 
 // Weigh sets the weights by which nodes are compared.

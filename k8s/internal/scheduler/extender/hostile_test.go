@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"slices"
@@ -45,7 +46,29 @@ func hostile() map[string]string {
 		"depth":       `{"Pod":` + strings.Repeat("[", 2_500_000),
 		"too large":   `{"Pod":{},"x":"` + strings.Repeat("x", 8<<20),
 		"tasks":       `{"task":{"Pod":{}},"nodes":[{"Tasks":{` + strings.Repeat(`"":{"Status":2,"Pod":{}},`, 100_000) + `"":null}}]}`,
+		"their containers": `{"task":{"Pod":{}},"nodes":[{"Tasks":{` +
+			strings.Repeat(`"":{"Status":2,"Pod":{"spec":{"containers":[`+strings.Repeat("{},", 999)+`{}]}}},`, 900) + `"":null}}]}`,
 		"a deep task": `{"nodes":[{"Name":"domain"}],"task":{"Pod":` + strings.Repeat(`{"spec":`, 300_000),
+	}
+}
+
+// TestSpareMemory: a question takes no more memory than is counted of it, whatever those before it
+// left.
+func TestSpareMemory(t *testing.T) {
+	b := &budget{limit: 1 << 30}
+	read := func(size int) *body {
+		asked := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(strings.Repeat("x", size)))
+		q := b.openBody(httptest.NewRecorder(), asked, 1<<25)
+		if text, _, err := q.readText(); err != nil || len(text) != size {
+			t.Fatalf("%d bytes of %d: %v", len(text), size, err)
+		}
+		return q
+	}
+	for range 10 { // the race detector has a pool forget
+		read(16 << 20).releaseBudget()
+		if q := read(8 << 10); int64(len(*q.memory)) > 2*q.mine {
+			t.Fatalf("it has %d bytes, and %d are counted", len(*q.memory), q.mine)
+		}
 	}
 }
 

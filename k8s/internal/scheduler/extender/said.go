@@ -4,8 +4,8 @@ package extender
 
 import "github.com/metax-ctk/container-toolkit/k8s/internal/scheduler/nodescore"
 
-// said is what was said of a node. It is searched from its beginning: pods have few different
-// requests, and a question is about thousands of nodes.
+// said has the latest judgements of a node, at most maxSaid, each of another request: pods have few
+// different ones.
 type said []verdict
 
 type verdict struct {
@@ -13,7 +13,7 @@ type verdict struct {
 	nodescore.Judgement
 }
 
-// maxSaid bounds the requests of a node that are remembered.
+// maxSaid is of how many requests judgements of a node are remembered.
 const maxSaid = 8
 
 // add remembers a verdict. Two questions at a time may judge alike; the second changes nothing.

@@ -21,9 +21,16 @@ var errNoNode = errors.New("invalid question of Volcano: it has no node")
 // readVolcano reads questions of Volcano.
 func (e *Extender) readVolcano(decide func(foreign.VolcanoArgs, nodescore.Request) any) form {
 	return func(text []byte) (*corev1.Pod, decision, error) {
-		args, err := foreign.ParseVolcanoArgs(text, e.Cluster.resource, podAnnotations...)
-		if err == nil && len(args.Nodes) == 0 {
+		seen := e.seen.Load()
+		if seen == nil {
+			seen = &foreign.VolcanoSeen{}
+		}
+		args, err := foreign.ParseVolcanoArgs(text, *seen, e.Cluster.resource, podAnnotations...)
+		switch {
+		case err == nil && len(args.Nodes) == 0:
 			err = errNoNode
+		case len(args.Nodes) > 1: // not a predicate
+			e.seen.Store(&args.Seen)
 		}
 		return args.Pod, func(r nodescore.Request) any { return decide(args, r) }, err
 	}

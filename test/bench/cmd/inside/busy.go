@@ -31,25 +31,27 @@ const busyRounds = 15
 // busy measures a start beside each of the crowds.
 func busy(container []string) (rows []figure.Busy, err error) {
 	for _, c := range crowds {
-		var leaves []func() error
-		for range c.containers {
-			leave, err := startCrowd(container[0], c.processes, c.descriptors)
-			if err != nil {
-				return nil, err
-			}
-			leaves = append(leaves, leave)
-		}
-		row, err := beside(container)
-		for _, leave := range leaves {
-			err = errors.Join(err, leave())
-		}
+		row, err := besideCrowd(container, c.containers, c.processes, c.descriptors)
 		if err != nil {
 			return nil, fmt.Errorf("measure beside %d containers: %w", c.containers, err)
 		}
-		row.Containers = c.containers
 		rows = append(rows, row)
 	}
 	return rows, nil
+}
+
+// besideCrowd measures beside so many containers.
+func besideCrowd(container []string, containers, processes, descriptors int) (row figure.Busy, err error) {
+	for range containers {
+		leave, err := startCrowd(container[0], processes, descriptors)
+		if err != nil {
+			return row, err
+		}
+		defer func() { err = errors.Join(err, leave()) }()
+	}
+	row, err = beside(container)
+	row.Containers = containers
+	return row, err
 }
 
 // startCrowd starts a container with processes; leave ends it.

@@ -37,7 +37,7 @@ func run(args []string) error {
 	case len(args) > 2 && args[0] == "measure":
 		return measure(args[1:], busy, memory, runtimes, wrapper, containers, maca, leases, rush, toolkit)
 	case len(args) > 2 && args[0] == "starts":
-		return measure(args[1:], nobody, wrapper, toolkit, runtimes)
+		return measure(args[1:], nil, wrapper, toolkit, runtimes)
 	case len(args) > 2 && args[0] == "busy":
 		return measure(args[1:], busy)
 	case len(args) > 1 && args[0] == "peak":
@@ -46,7 +46,9 @@ func run(args []string) error {
 	return errors.New("want: place, or: measure IMAGE COMMAND…, or: starts IMAGE COMMAND…, or: busy IMAGE COMMAND…")
 }
 
-func measure(container []string, busy func([]string) ([]figure.Busy, error), parts ...func([]string) (figure.Set, error)) error {
+func measure(container []string, crowds func([]string) ([]figure.Busy, error),
+	parts ...func([]string) (figure.Set, error),
+) error {
 	version, err := output("docker", "version", "--format", "{{.Server.Version}}")
 	if err != nil {
 		return err
@@ -61,11 +63,10 @@ func measure(container []string, busy func([]string) ([]figure.Busy, error), par
 			return err
 		}
 	}
-	if engine.Busy, err = busy(container); err != nil {
-		return err
+	if crowds != nil {
+		if engine.Busy, err = crowds(container); err != nil {
+			return err
+		}
 	}
 	return json.NewEncoder(os.Stdout).Encode(engine)
 }
-
-// nobody measures beside no crowd.
-func nobody([]string) ([]figure.Busy, error) { return nil, nil }
