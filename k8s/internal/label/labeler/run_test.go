@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -85,10 +86,13 @@ func TestRecordedMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		var wrote map[string]string
+		var mu sync.Mutex // the race detector does not know that a sleep is an order
 		l := Labeler{
 			Read:     func(ctx context.Context) (gpu.Node, error) { return Host(ctx, dir) },
 			Recorded: func() string { return Recorded(host) },
 			Write: func(_ context.Context, labels map[string]string, _ string) (bool, error) {
+				mu.Lock()
+				defer mu.Unlock()
 				wrote = labels
 				return true, nil
 			},
@@ -97,14 +101,18 @@ func TestRecordedMeanwhile(t *testing.T) {
 		done := make(chan error)
 		go func() { done <- l.Run(ctx, time.Minute, false) }()
 		time.Sleep(time.Second)
+		mu.Lock()
 		if err := node.Record(host, n); err != nil || wrote == nil || wrote[protocol.LabelMemory] != "" {
 			t.Errorf("%v, labels before it: %v", err, wrote)
 		}
+		mu.Unlock()
 		time.Sleep(glance)
 		synctest.Wait()
+		mu.Lock()
 		if wrote[protocol.LabelMemory] != "64GB" || wrote[label.LinkDomains] != "2" {
 			t.Errorf("labels: %v", wrote)
 		}
+		mu.Unlock()
 		stop()
 		if err := <-done; !errors.Is(err, context.Canceled) {
 			t.Error(err)
