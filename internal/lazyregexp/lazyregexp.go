@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package lazyregexp compiles regular expressions when they are first used: most commands use none
-// of those that their packages have, and all would wait for them.
+// Package lazyregexp compiles regular expressions when they are first used: most commands use
+// none of those that their packages have, and all would wait for them.
 package lazyregexp
 
 import (

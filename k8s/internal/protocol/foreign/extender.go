@@ -70,8 +70,8 @@ const (
 // ParseExtenderArgs reads a question of kube-scheduler: the names of the nodes, and of the pod
 // what decides which GPUs it requests, where its names, its UID and its scheduler, what the
 // containers request of one resource and the annotations with these names. Nothing else is
-// decoded. Only the pod and the nodes that are sent back have to be JSON in all their parts. The
-// error is an ErrExtender.
+// decoded. Only the pod and the nodes that are sent back have to be JSON in all their parts.
+// The error is an ErrExtender.
 func ParseExtenderArgs(text []byte, resource corev1.ResourceName, annotations ...string) (a ExtenderArgs, err error) {
 	r := questionReader{scanner: scanner{text}, resource: resource, annotations: annotations}
 	err = r.members(func(name []byte) (err error) {
@@ -99,8 +99,8 @@ func ParseExtenderArgs(text []byte, resource corev1.ResourceName, annotations ..
 	return a, nil
 }
 
-// end checks what follows the question and that it has a pod, and says that the error is about a
-// question.
+// end checks what follows the question and that it has a pod, and says that the error is about
+// a question.
 func (r *questionReader) end(err error, pod *corev1.Pod) error {
 	r.next()
 	switch {

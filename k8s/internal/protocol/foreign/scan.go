@@ -12,8 +12,8 @@ import (
 // errNotJSON says that a text ends early or has something in a wrong place.
 var errNotJSON = errors.New("it is not JSON")
 
-// scanner reads JSON from the front to the back: a question of Volcano has megabytes, of which a
-// few bytes count. It only counts the brackets in what it skips, and allocates nothing for it.
+// scanner reads JSON from the front to the back: a question of Volcano has megabytes, of which
+// a few bytes count. In what it skips it only counts the brackets; that needs no memory.
 type scanner struct{ rest []byte }
 
 // next returns the first byte of what follows, without white space; 0 at the end.
@@ -38,11 +38,12 @@ func (s *scanner) takeByte(want byte) error {
 	return nil
 }
 
-// maxMember is how many bytes a member's name may have that is decoded: no longer one is searched.
+// maxMember is how many bytes a member's name may have that is decoded: no longer one is
+// searched.
 const maxMember = 4 << 10
 
-// members calls do with the name of each member of an object; null has none. It skips the values
-// that do does not read.
+// members calls do with the name of each member of an object; null has none. It skips the
+// values that do does not read.
 func (s *scanner) members(do func(name []byte) error) error {
 	return s.items('{', '}', func() error {
 		text, err := s.value()
@@ -76,7 +77,7 @@ func (s *scanner) members(do func(name []byte) error) error {
 // items calls do at the beginning of each item of an object or a list, and not for null.
 func (s *scanner) items(open, end byte, do func() error) error {
 	switch s.next() {
-	case open:
+	case open: // it is read below
 	case 0:
 		return errNotJSON
 	case 'n':

@@ -78,7 +78,7 @@ var (
 )
 
 // ParseVolcanoArgs reads a question of Volcano, of its pods what ParseExtenderArgs reads. What
-// does not count is not checked. seen are nodes of an earlier question, which was read with the same
+// does not count is not checked. seen are nodes of an earlier question, read with the same
 // resource and annotations. The error is an ErrExtender.
 func ParseVolcanoArgs(text []byte, seen VolcanoSeen, resource corev1.ResourceName,
 	annotations ...string,

@@ -37,15 +37,15 @@ type Cluster struct {
 type nodeEntry struct {
 	nodescore.Node
 	text [4]string // the annotations as they were read
-	// said is what was said of the node as it is. A change replaces it, so an answer that comes
+	// judged is what was said of the node as it is. A change replaces it, so an answer that comes
 	// late goes to one that nobody reads.
-	said *said
+	judged *judgements
 }
 
 // expire forgets the pods that are remembered too long.
 func (e *nodeEntry) expire(now time.Time) {
 	if recent := e.Recent.At(now); len(recent) < len(e.Recent) {
-		e.Recent, e.said = recent, nil
+		e.Recent, e.judged = recent, nil
 	}
 }
 
@@ -82,7 +82,7 @@ func (c *Cluster) Judge(names []string, session map[string]foreign.VolcanoNode,
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, u := range open {
-		u.said.add(verdict{r, all[u.at]})
+		u.judged.add(judged{r, all[u.at]})
 	}
 	return all
 }
@@ -91,7 +91,7 @@ func (c *Cluster) Judge(names []string, session map[string]foreign.VolcanoNode,
 type unjudged struct {
 	at int // in the question
 	nodescore.Node
-	said *said // that remembers it
+	judged *judgements // that remembers it
 }
 
 // recall sets what is known of the nodes with these names, and returns the others.
@@ -113,18 +113,18 @@ func (c *Cluster) recall(all []nodescore.Judgement, names []string, session map[
 		e.expire(now)
 		if seen, ok := session[name]; ok {
 			if is, differs := c.inSession(e.Node, seen, now); differs {
-				open = append(open, unjudged{i, is, &said{}})
+				open = append(open, unjudged{i, is, &judgements{}})
 				continue
 			}
 		}
-		if e.said == nil {
-			e.said = &said{}
+		if e.judged == nil {
+			e.judged = &judgements{}
 		}
-		if known := e.said.find(r); known != nil {
+		if known := e.judged.find(r); known != nil {
 			all[i] = *known
 			continue
 		}
-		open = append(open, unjudged{i, e.Node, e.said})
+		open = append(open, unjudged{i, e.Node, e.judged})
 	}
 	return open
 }
@@ -132,7 +132,9 @@ func (c *Cluster) recall(all []nodescore.Judgement, names []string, session map[
 // inSession returns the node with the pods that are to be bound to it, and without the
 // requests of those that are leaving it: their GPUs are not free yet, but a pod can wait for
 // them. It reports whether the session differs from what the Cluster knows.
-func (c *Cluster) inSession(n nodescore.Node, seen foreign.VolcanoNode, now time.Time) (_ nodescore.Node, differs bool) {
+func (c *Cluster) inSession(n nodescore.Node, seen foreign.VolcanoNode,
+	now time.Time,
+) (_ nodescore.Node, differs bool) {
 	for _, pod := range seen.Leaving {
 		is := c.pods[podKey(pod)]
 		if is.uid == string(pod.UID) && is.node == n.Name {
@@ -215,7 +217,7 @@ func (c *Cluster) changedEntry(name string) *nodeEntry {
 		e = &nodeEntry{}
 		c.nodes[name] = e
 	}
-	e.said = nil
+	e.judged = nil
 	return e
 }
 

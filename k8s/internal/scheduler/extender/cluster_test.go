@@ -172,7 +172,7 @@ func TestJudgeRemembers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		request := nodescore.Request{GPUs: 1 + r.IntN(maxSaid/2), Policy: []key.Policy{key.Spread, key.Binpack, key.MTF}[r.IntN(3)]}
+		request := nodescore.Request{GPUs: 1 + r.IntN(maxJudgements/2), Policy: []key.Policy{key.Spread, key.Binpack, key.MTF}[r.IntN(3)]}
 		for at, got := range c.Judge(names, nil, request) {
 			e := c.nodes[names[at]]
 			if e == nil || e.Name == "" {
@@ -183,10 +183,10 @@ func TestJudgeRemembers(t *testing.T) {
 			if want := c.shapes.Judge(n, request); got != want {
 				t.Fatalf("event %d: node %s: got %+v\nwant %+v", i, names[at], got, want)
 			}
-			remembered = max(remembered, len(*e.said))
+			remembered = max(remembered, len(*e.judged))
 		}
 	}
-	if remembered != maxSaid {
-		t.Errorf("%d requests are remembered, want %d", remembered, maxSaid)
+	if remembered != maxJudgements {
+		t.Errorf("%d requests are remembered, want %d", remembered, maxJudgements)
 	}
 }

@@ -31,7 +31,7 @@ func Ranks(all []Judgement, r Request, w protocol.Weights) []int {
 	}
 	var best []*Judgement // one of the equally good nodes of each rank but 0, the best first
 	find := func(j *Judgement) (at int, known bool) {
-		if !j.Fits || j.By == Counts || len(best) == MaxRank && by(j, best[MaxRank-1]) < 0 {
+		if !j.Fits || j.By == Counts || (len(best) == MaxRank && by(j, best[MaxRank-1]) < 0) {
 			return MaxRank, false
 		}
 		return slices.BinarySearchFunc(best, j, func(b, j *Judgement) int { return by(j, b) })
