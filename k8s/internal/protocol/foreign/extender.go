@@ -93,15 +93,15 @@ func ParseExtenderArgs(text []byte, resource corev1.ResourceName, annotations ..
 		}
 		return err
 	})
-	if err = r.end(err, a.Pod); err != nil {
+	if err = r.checkEnd(err, a.Pod); err != nil {
 		return ExtenderArgs{}, err
 	}
 	return a, nil
 }
 
-// end checks what follows the question and that it has a pod, and says that the error is about
-// a question.
-func (r *questionReader) end(err error, pod *corev1.Pod) error {
+// checkEnd checks what follows the question and that it has a pod, and says that the error is
+// about a question.
+func (r *questionReader) checkEnd(err error, pod *corev1.Pod) error {
 	r.next()
 	switch {
 	case err == nil && len(r.rest) > 0:

@@ -59,9 +59,14 @@ func (r *questionReader) readMeta(pod *corev1.Pod) error {
 			pod.UID = types.UID(uid)
 		case "annotations":
 			pod.Annotations = map[string]string{}
-			err = r.members(func(name []byte) (err error) {
-				if at := slices.Index(r.annotations, string(name)); at >= 0 {
-					pod.Annotations[r.annotations[at]], err = r.readString()
+			err = r.members(func(name []byte) error {
+				at := slices.Index(r.annotations, string(name))
+				if at < 0 {
+					return nil
+				}
+				value, err := r.value()
+				if err == nil {
+					pod.Annotations[r.annotations[at]], err = decodeString(value)
 				}
 				return err
 			})
@@ -90,8 +95,8 @@ func (r *questionReader) readContainers(to *[]corev1.Container) error {
 		if len(*to) == maxContainers {
 			return fmt.Errorf("more than %d", maxContainers)
 		}
-		if r.containers++; r.containers > mostContainers {
-			return fmt.Errorf("more than %d of all pods", mostContainers)
+		if err := r.countContainers(1); err != nil {
+			return err
 		}
 		var c corev1.Container
 		err := r.members(func(name []byte) error {
@@ -120,6 +125,14 @@ func (r *questionReader) readContainers(to *[]corev1.Container) error {
 		*to = append(*to, c)
 		return err
 	})
+}
+
+// countContainers bounds the containers of all pods together.
+func (r *questionReader) countContainers(more int) error {
+	if r.containers += more; r.containers > mostContainers {
+		return fmt.Errorf("more than %d of all pods", mostContainers)
+	}
+	return nil
 }
 
 // readQuantity reads how much of the resource is in a list. A quantity may also be a number.

@@ -153,15 +153,6 @@ func (s *scanner) cut(length int) ([]byte, error) {
 	return value, nil
 }
 
-// readString reads a string; null is empty.
-func (s *scanner) readString() (string, error) {
-	text, err := s.value()
-	if err != nil {
-		return "", err
-	}
-	return decodeString(text)
-}
-
 // decodeString decodes a JSON string; null is empty.
 func decodeString(text []byte) (s string, err error) {
 	if text[0] != '"' && text[0] != 'n' {

@@ -4,6 +4,7 @@ package foreign
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -28,26 +29,26 @@ type VolcanoNode struct {
 	Leaving []*corev1.Pod
 }
 
-// VolcanoSeen has nodes of a question with their texts. Most are in the next question with the
-// same text, and need not be read again.
+// VolcanoSeen has nodes of a question with their texts, by name. Most are in the next question
+// with the same text, and need not be read again.
 type VolcanoSeen map[string]seenNode
 
 type seenNode struct {
-	key  string
-	text []byte
 	VolcanoNode
+	containers int // of its pods
+	text       []byte
 }
 
 // maxSeen is how many bytes the remembered texts of a question may have together.
 const maxSeen = 16 << 20
 
-// seenKey is the beginning of a node's text up to its name, as Volcano writes it; else nil.
-func seenKey(text []byte) []byte {
-	const before = `{"Name":"`
-	if !bytes.HasPrefix(text, []byte(before)) {
-		return nil
+// firstName returns the name with which Volcano begins the text of a node, or nil.
+func firstName(text []byte) []byte {
+	rest, ok := bytes.CutPrefix(text, []byte(`{"Name":"`))
+	if end := bytes.IndexByte(rest, '"'); ok && end >= 0 {
+		return rest[:end]
 	}
-	return text[:len(before)+max(bytes.IndexByte(text[len(before):], '"'), 0)]
+	return nil
 }
 
 // VolcanoFit is the answer whether a node fits: PredicateResponse of Volcano. The zero value
@@ -106,7 +107,7 @@ func ParseVolcanoArgs(text []byte, seen VolcanoSeen, resource corev1.ResourceNam
 		}
 		return nil
 	})
-	if err = r.end(err, a.Pod); err != nil {
+	if err = r.checkEnd(err, a.Pod); err != nil {
 		return VolcanoArgs{}, err
 	}
 	return a, nil
@@ -127,25 +128,27 @@ func (r *volcanoReader) readNode(to *[]VolcanoNode) error {
 	}
 	r.next()
 	text := r.rest
-	key := seenKey(text)
-	node, ok := r.known[string(key)]
+	name := firstName(text)
+	node, ok := r.known[string(name)]
 	if ok && bytes.HasPrefix(text, node.text) {
 		r.rest = text[len(node.text):]
-		if err := r.countPods(len(node.Placed) + len(node.Leaving)); err != nil {
+		pods := len(node.Placed) + len(node.Leaving)
+		if err := errors.Join(r.countPods(pods), r.countContainers(node.containers)); err != nil {
 			return err
 		}
 	} else {
+		before := r.containers
 		read, err := r.parseNode()
 		if err != nil {
 			return err
 		}
-		node = seenNode{VolcanoNode: read}
-		if size := len(text) - len(r.rest); key != nil && r.size+size <= maxSeen {
-			node.key, node.text = string(key), bytes.Clone(text[:size])
+		node = seenNode{read, r.containers - before, nil}
+		if size := len(text) - len(r.rest); name != nil && r.size+size <= maxSeen {
+			node.text = bytes.Clone(text[:size])
 		}
 	}
-	if node.key != "" {
-		r.seen[node.key] = node
+	if node.text != nil {
+		r.seen[node.Name] = node
 		r.size += len(node.text)
 	}
 	*to = append(*to, node.VolcanoNode)

@@ -111,6 +111,10 @@ func TestVolcanoSeen(t *testing.T) {
 	ask := func(nodes string) string { return `{"task":` + task("1", "p") + `,"nodes":[` + nodes + `]}` }
 	a, b := `{"Name":"a","Tasks":{"u":`+task("2", "x")+`,"v":`+task("64", "y")+`}}`, `{"Name":"b","Tasks":{}}`
 	many := `{"Name":"m","Tasks":{` + strings.Repeat(`"":`+task("2", "z")+`,`, maxNodes-1) + `"":` + task("2", "z") + `}}`
+	crowd := func(name string) string {
+		pod := `"":{"Status":2,"Pod":{"spec":{"containers":[` + strings.Repeat("{},", maxContainers-1) + `{}]}}}`
+		return `{"Name":"` + name + `","Tasks":{` + strings.Repeat(pod+",", 10) + pod + `}}`
+	}
 	var seen VolcanoSeen
 	for i, c := range []struct {
 		text string
@@ -130,6 +134,9 @@ func TestVolcanoSeen(t *testing.T) {
 		{ask(many), 1},
 		{ask(many + "," + many), 2},
 		{ask(many + "," + a), 1},
+		{ask(crowd("k")), 0},
+		{ask(crowd("k") + "," + crowd("l")), 0},
+		{ask(crowd("l")), 0},
 	} {
 		outcome := func(seen VolcanoSeen) (string, VolcanoArgs) {
 			text := []byte(c.text)

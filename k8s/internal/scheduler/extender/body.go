@@ -105,7 +105,7 @@ func (q *body) readText() (text []byte, code int, err error) {
 			if !q.budget.take(q, int64(more)) {
 				break
 			}
-			text = q.grow(text, len(text)+more)
+			text = q.growText(text, len(text)+more)
 		}
 		var n int
 		n, err = q.from.Read(text[len(text):cap(text)])
@@ -123,8 +123,8 @@ func (q *body) readText() (text []byte, code int, err error) {
 	return text, http.StatusOK, nil
 }
 
-// grow returns the text with room for so many bytes.
-func (q *body) grow(text []byte, size int) []byte {
+// growText returns the text with room for so many bytes.
+func (q *body) growText(text []byte, size int) []byte {
 	if size <= firstRead {
 		return make([]byte, 0, size)
 	}
@@ -138,6 +138,9 @@ func (q *body) grow(text []byte, size int) []byte {
 			spare = new(make([]byte, size))
 		}
 		copy(*spare, text)
+		if q.memory != nil {
+			q.budget.spare.Put(q.memory)
+		}
 		q.memory = spare
 	}
 	return (*q.memory)[:len(text):size]

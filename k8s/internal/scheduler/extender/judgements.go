@@ -26,7 +26,7 @@ func (s *judgements) add(j judged) {
 	}
 }
 
-// find returns the judgement of a request; nil is none.
+// find returns the judgement of a request, or nil.
 func (s *judgements) find(r nodescore.Request) *nodescore.Judgement {
 	for i := range *s {
 		if j := &(*s)[i]; j.Request == r {

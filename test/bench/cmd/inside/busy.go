@@ -49,7 +49,7 @@ func besideCrowd(container []string, containers, processes, descriptors int) (ro
 		}
 		defer func() { err = errors.Join(err, leave()) }()
 	}
-	row, err = beside(container)
+	row, err = measureBeside(container)
 	row.Containers = containers
 	return row, err
 }
@@ -77,15 +77,15 @@ func startCrowd(image string, processes, descriptors int) (leave func() error, e
 	return leave, nil
 }
 
-// beside measures beside what runs now.
-func beside(container []string) (row figure.Busy, err error) {
+// measureBeside measures beside what runs now.
+func measureBeside(container []string) (row figure.Busy, err error) {
 	if _, err := reconcile("/"); err != nil { // the containers are known by then
 		return row, err
 	}
 	var looks, loops []float64
 	cases := []stopwatch.Case{
 		{Name: "look", Run: func() (int64, error) {
-			used, err := look()
+			used, err := measureLook()
 			looks = append(looks, float64(used))
 			return 0, err
 		}},
@@ -113,8 +113,8 @@ func beside(container []string) (row figure.Busy, err error) {
 	return row, nil
 }
 
-// look looks at all processes, and returns the processor time of that.
-func look() (time.Duration, error) {
+// measureLook looks at all processes, and returns the processor time of that.
+func measureLook() (time.Duration, error) {
 	root, err := hostfs.New("/")
 	if err != nil {
 		return 0, err
